@@ -1,0 +1,1 @@
+"""minipaged: learn how an LLM serving engine works by building one."""

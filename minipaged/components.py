@@ -1,0 +1,79 @@
+"""The parts of an engine that can be replaced: one field, one factory each.
+
+    LLM("tutor", components=replace(Components(), block_pool=MyPool))
+
+Nothing is registered anywhere and nothing is patched: what stands in this object is what runs.
+Each field's contract is a Protocol in minipaged/protocols.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from minipaged.cache.block import FreeQueue
+from minipaged.cache.manager import KVManager
+from minipaged.cache.pool import BlockPool
+from minipaged.cache.table import BlockTable
+from minipaged.config import EngineConfig, SchedulerConfig
+from minipaged.protocols import (
+    AdmissionPolicy,
+    BlockPoolLike,
+    BlockTableLike,
+    FreeQueueLike,
+    PreemptionPolicy,
+    SchedulerLike,
+    VictimPolicy,
+)
+from minipaged.sched.policy import full_admission, last_admitted, recompute
+from minipaged.sched.scheduler import Scheduler
+
+
+@dataclass(frozen=True)
+class Components:
+    """Factories (or, for victim and preemption, the policy itself).
+
+    free_queue(num_blocks), block_pool(num_blocks, free_queue), block_table(block_size),
+    scheduler(config, manager, victim=…, admission=…), admission(config).
+    attention: the function that an executor computes attention with; None takes the backend
+        that the configuration names.
+    prefix_cache, draft: their place; this version has none to put there and accepts none.
+    """
+
+    free_queue: Callable[[int], FreeQueueLike] = FreeQueue
+    block_pool: Callable[[int, Callable[[int], FreeQueueLike]], BlockPoolLike] = BlockPool
+    block_table: Callable[[int], BlockTableLike] = BlockTable
+    attention: Callable[..., Any] | None = None
+    scheduler: Callable[..., SchedulerLike] = Scheduler
+    victim: VictimPolicy = last_admitted
+    preemption: PreemptionPolicy = recompute
+    admission: Callable[[SchedulerConfig], AdmissionPolicy] = full_admission
+    prefix_cache: None = None
+    draft: None = None
+
+    def __post_init__(self) -> None:
+        for name in ("prefix_cache", "draft"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} cannot be replaced in this version: leave it None")
+        if self.preemption is not recompute:
+            raise ValueError("preemption is by recompute only in this version: leave it as it is")
+
+    def make_manager(self, num_blocks: int, block_size: int) -> KVManager:
+        """A KV manager on these parts."""
+        return KVManager(
+            num_blocks,
+            block_size,
+            free_queue=self.free_queue,
+            block_pool=self.block_pool,
+            block_table=self.block_table,
+        )
+
+    def make_scheduler(self, config: EngineConfig, manager: KVManager) -> SchedulerLike:
+        """A scheduler on these parts."""
+        return self.scheduler(
+            config.scheduler,
+            manager,
+            victim=self.victim,
+            admission=self.admission(config.scheduler),
+        )

@@ -1,0 +1,190 @@
+"""The contract of every part of the engine that a learner can replace.
+
+One Protocol a part. Each says who owns what, what may be called when, and what a call may cost.
+The reference, a learner's class and the deliberately broken ones are held to the same text.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from minipaged.plan import StepPlan, StepResult
+    from minipaged.request import FinishReason, Request
+
+
+class FreeQueueLike(Protocol):
+    """Block ids in the order in which they will be handed out. Every call is O(1).
+
+    Made with the number of blocks; all ids are queued at first, in ascending order. The pool is
+    its only user: nobody else adds or removes ids. An id is queued at most once.
+    """
+
+    def pop_head(self) -> int:
+        """Take the first id; IndexError if there is none."""
+        ...
+
+    def append(self, block_id: int) -> None:
+        """Queue an id last; ValueError if it is queued already."""
+        ...
+
+    def prepend(self, block_id: int) -> None:
+        """Queue an id first; ValueError if it is queued already."""
+        ...
+
+    def remove(self, block_id: int) -> None:
+        """Take out a given id; ValueError if it is not queued."""
+        ...
+
+    def __contains__(self, block_id: object) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[int]:
+        """Ids from head to tail; used by checks and pictures only, may cost O(queued)."""
+        ...
+
+
+class BlockPoolLike(Protocol):
+    """Reference counts over a fixed number of blocks.
+
+    Made with the number of blocks and a maker of free queues. refcount is the number of block
+    tables that hold a block. A block is free exactly when its refcount is 0. Calls on several
+    blocks are all or nothing, the order of the free queue included. A freed block keeps contents
+    and hash until it is handed out again; one without a hash is reused before one with.
+    """
+
+    free_queue: FreeQueueLike
+
+    @property
+    def num_blocks(self) -> int: ...
+
+    @property
+    def num_free(self) -> int: ...
+
+    def refcount(self, block_id: int) -> int: ...
+
+    def block_hash(self, block_id: int) -> bytes | None: ...
+
+    def allocate(self, count: int) -> list[int]:
+        """`count` ids with refcount 1; MemoryError if fewer are free. O(count)."""
+        ...
+
+    def share(self, block_ids: Sequence[int]) -> None:
+        """One more holder each; a free block stops being free. O(blocks)."""
+        ...
+
+    def free(self, block_ids: Sequence[int]) -> None:
+        """One holder fewer each; ValueError on a double free. Tail first. O(blocks)."""
+        ...
+
+
+class BlockTableLike(Protocol):
+    """Logical to physical blocks of one sequence. Made with the block size.
+
+    The table holds its blocks in the sense of refcount, but calls no pool: the manager allocates
+    and frees. `block_ids` is read by the manager at every step.
+    """
+
+    block_ids: list[int]
+
+    def append_blocks(self, block_ids: Sequence[int]) -> None:
+        """Room for more tokens at the end. O(new blocks)."""
+        ...
+
+    def slot(self, position: int) -> int:
+        """The pool slot of a position; IndexError if there is no room for it. O(1)."""
+        ...
+
+    def slot_mapping(self, start: int, end: int) -> list[int]:
+        """The slots of start … end - 1. O(end - start)."""
+        ...
+
+    def release(self) -> list[int]:
+        """Empty the table and return its blocks, head first."""
+        ...
+
+
+class SchedulerLike(Protocol):
+    """What runs in this step.
+
+    The engine calls schedule, then commit (or retract) with that plan, in turn. It calls
+    finish only while no plan is out. `preempted` names the victims of the latest schedule().
+    """
+
+    waiting: deque[Request]
+    running: list[Request]
+    preempted: list[Request]
+
+    def add(self, request: Request) -> None:
+        """Queue a request behind all others. O(1)."""
+        ...
+
+    def schedule(self) -> StepPlan:
+        """Decide the next step. Cost grows with what is scheduled, not with queue or pool."""
+        ...
+
+    def commit(self, plan: StepPlan, result: StepResult) -> list[Request]:
+        """Take over the tokens; returns the requests that got some. O(items)."""
+        ...
+
+    def finish(self, request: Request, reason: FinishReason) -> None:
+        """End a request in whatever state it is and give back its blocks."""
+        ...
+
+    def retract(self, plan: StepPlan) -> None:
+        """The plan could not be carried out: its requests wait again, nothing is lost."""
+        ...
+
+
+class VictimPolicy(Protocol):
+    """Whom to preempt when a running request finds no block."""
+
+    def __call__(self, running: Sequence[Request], needy: Request) -> Request:
+        """Choose among `running` (admission order). `needy` itself may be the answer."""
+        ...
+
+
+class AdmissionPolicy(Protocol):
+    """When a waiting or preempted request may enter.
+
+    Not asked while nothing runs: a request that fits the empty pool must then be admitted.
+    """
+
+    def __call__(self, blocks_needed: int, num_free: int) -> bool:
+        """May a request enter whose known tokens need `blocks_needed` more blocks? O(1)."""
+        ...
+
+
+class PreemptionPolicy(Protocol):
+    """What becomes of a victim's keys and values: "recompute" drops them, "swap" moves them."""
+
+    def __call__(self, request: Request, num_blocks: int) -> str: ...
+
+
+class PrefixCacheLike(Protocol):
+    """An index over the same pool: which full, computed blocks hold which tokens.
+
+    It holds no reference of its own: a block in use is protected by its holders, an idle one
+    waits on the free queue, and is forgotten when it is handed out again.
+    """
+
+    def match(self, token_ids: Sequence[int], salt: str = "") -> list[int]:
+        """Blocks of the longest known prefix, leaving at least one token to compute."""
+        ...
+
+    def publish(self, token_ids: Sequence[int], block_ids: Sequence[int], salt: str = "") -> None:
+        """Make full blocks known whose tokens have been computed."""
+        ...
+
+    def forget(self, block_id: int) -> None:
+        """The pool hands this block out again: its contents are lost."""
+        ...
+
+
+class DraftLike(Protocol):
+    """Guesses the next tokens of a request for speculative decoding."""
+
+    def __call__(self, token_ids: Sequence[int], max_tokens: int) -> list[int]: ...

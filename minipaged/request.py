@@ -1,0 +1,140 @@
+"""One sequence of tokens on its way through the engine, and the states it may be in.
+
+A request has no phase. It has `num_tokens` known tokens (prompt and outputs so far) and
+`num_computed_tokens` whose keys and values are in the cache; the scheduler lets the second number
+chase the first. A prompt being read, a single next token and a resumed request differ only in how
+far apart the two are.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+from minipaged.config import SamplingParams
+
+
+class RequestStatus(enum.Enum):
+    """Where a request is. WAITING and PREEMPTED wait in the same queue; both hold no blocks."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    PREEMPTED = "preempted"
+    SWAPPED = "swapped"
+    FINISHED = "finished"
+
+
+class FinishReason(enum.StrEnum):
+    """Why a request ended: a stop token or string, a length limit, or its user's wish."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    ABORT = "abort"
+
+
+_LEGAL: dict[RequestStatus, frozenset[RequestStatus]] = {
+    RequestStatus.WAITING: frozenset({RequestStatus.RUNNING, RequestStatus.FINISHED}),
+    RequestStatus.RUNNING: frozenset(
+        {RequestStatus.PREEMPTED, RequestStatus.SWAPPED, RequestStatus.FINISHED}
+    ),
+    RequestStatus.PREEMPTED: frozenset({RequestStatus.RUNNING, RequestStatus.FINISHED}),
+    RequestStatus.SWAPPED: frozenset(
+        {RequestStatus.RUNNING, RequestStatus.PREEMPTED, RequestStatus.FINISHED}
+    ),
+    RequestStatus.FINISHED: frozenset(),
+}
+
+
+class Request:
+    """The state of one sequence. Written by the scheduler only; a user reads RequestOutput.
+
+    request_id: the caller's name for it, unique among live requests.
+    token_ids: prompt, then outputs; only ever appended to.
+    num_prompt_tokens: how many of them are the prompt.
+    num_computed_tokens: how many have their keys and values in the cache.
+    num_inflight_tokens: how many more the plan now being executed computes.
+    max_output_tokens: the tightest of max_tokens, max_model_len and the pool's slots.
+    seed, sample_index, num_samples: what the randomness of its tokens is a function of.
+    """
+
+    __slots__ = (
+        "arrival_time",
+        "finish_reason",
+        "max_output_tokens",
+        "num_computed_tokens",
+        "num_inflight_tokens",
+        "num_preemptions",
+        "num_prompt_tokens",
+        "num_samples",
+        "params",
+        "request_id",
+        "sample_index",
+        "seed",
+        "status",
+        "stop_token_ids",
+        "token_ids",
+    )
+
+    def __init__(
+        self,
+        request_id: str,
+        prompt_token_ids: Sequence[int],
+        params: SamplingParams,
+        *,
+        max_output_tokens: int | None = None,
+        arrival_time: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        self.request_id = request_id
+        self.token_ids = list(prompt_token_ids)
+        self.num_prompt_tokens = len(self.token_ids)
+        self.params = params
+        self.max_output_tokens = (
+            params.max_tokens if max_output_tokens is None else max_output_tokens
+        )
+        self.stop_token_ids = frozenset(params.stop_token_ids)
+        self.arrival_time = arrival_time
+        self.seed = seed
+        self.sample_index = 0
+        self.num_samples = 1
+        self.num_computed_tokens = 0
+        self.num_inflight_tokens = 0
+        self.num_preemptions = 0
+        self.status = RequestStatus.WAITING
+        self.finish_reason: FinishReason | None = None
+
+    @property
+    def num_tokens(self) -> int:
+        """Known tokens: the prompt and every output so far."""
+        return len(self.token_ids)
+
+    @property
+    def num_output_tokens(self) -> int:
+        """Outputs so far."""
+        return len(self.token_ids) - self.num_prompt_tokens
+
+    @property
+    def output_token_ids(self) -> list[int]:
+        """The outputs so far, as a new list."""
+        return self.token_ids[self.num_prompt_tokens :]
+
+    def move_to(self, status: RequestStatus) -> None:
+        """Change the status; an illegal change raises RuntimeError and changes nothing."""
+        if status not in _LEGAL[self.status]:
+            legal = ", ".join(sorted(s.value for s in _LEGAL[self.status])) or "none"
+            raise RuntimeError(
+                f"request {self.request_id!r} cannot go from {self.status.value} to "
+                f"{status.value}; legal next states: {legal}"
+            )
+        self.status = status
+
+    def finish(self, reason: FinishReason) -> None:
+        """Move to FINISHED for `reason`."""
+        self.move_to(RequestStatus.FINISHED)
+        self.finish_reason = reason
+
+    def __repr__(self) -> str:
+        return (
+            f"Request({self.request_id!r}, {self.status.value}, "
+            f"{self.num_computed_tokens} of {self.num_tokens} tokens computed)"
+        )

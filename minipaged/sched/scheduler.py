@@ -1,0 +1,214 @@
+"""The unified-budget scheduler: every step shares one token budget among all requests.
+
+There is no prefill phase and no decode phase. Each request has known tokens and computed tokens;
+a step lets the second number chase the first. Running requests come first, in the order of their
+admission; what is left of the budget admits waiting ones. A prompt longer than the rest of the
+budget is cut into chunks by that rule alone.
+
+Rules: those of vLLM's V1 scheduler for first come, first served (vllm/v1/core/sched/scheduler.py);
+tests hold the two equal, step by step.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from minipaged.cache.manager import KVManager
+from minipaged.config import SchedulerConfig
+from minipaged.plan import SampleSpec, ScheduledItem, StepPlan, StepResult
+from minipaged.protocols import AdmissionPolicy, VictimPolicy
+from minipaged.request import FinishReason, Request, RequestStatus
+from minipaged.sched.policy import full_admission, last_admitted
+
+# one of each is made per request and step, and the class's own call costs twice as much
+new_tuple = tuple.__new__
+
+
+class Scheduler:
+    """Decides what runs; holds every live request.
+
+    waiting: new and preempted requests, the next to be admitted first. running: in order of
+    admission. preempted: the victims of the latest schedule().
+    """
+
+    def __init__(
+        self,
+        config: SchedulerConfig,
+        manager: KVManager,
+        *,
+        victim: VictimPolicy = last_admitted,
+        admission: AdmissionPolicy | None = None,
+    ) -> None:
+        self.config = config
+        self.manager = manager
+        self.waiting: deque[Request] = deque()
+        self.running: list[Request] = []
+        self.preempted: list[Request] = []
+        self._requests: dict[str, Request] = {}
+        self._finished: list[str] = []
+        self._victim = victim
+        self._admits = admission or full_admission(config)
+        self._budget = 0
+        self._step = 0
+
+    def add(self, request: Request) -> None:
+        """Queue a request behind all others. O(1)."""
+        self._requests[request.request_id] = request
+        self.waiting.append(request)
+
+    def schedule(self) -> StepPlan:
+        """Decide the next step. Cost: O(requests scheduled + blocks handed out)."""
+        plan = self._open_plan()
+        self._schedule_running(plan)
+        self._schedule_waiting(plan)
+        return plan
+
+    def commit(self, plan: StepPlan, result: StepResult) -> list[Request]:
+        """Take over what the plan computed; returns the requests that got tokens. O(items)."""
+        requests, new_tokens = self._requests, result.token_ids
+        changed = []
+        for request_id, token_ids, _, _, _, sample, _ in plan.items:
+            request = requests[request_id]
+            request.num_computed_tokens += len(token_ids)
+            request.num_inflight_tokens = 0
+            if sample is not None:
+                self._append(request, new_tokens[request_id])
+                changed.append(request)
+        if self._finished:
+            self.running = [r for r in self.running if r.status is RequestStatus.RUNNING]
+        return changed
+
+    def finish(self, request: Request, reason: FinishReason) -> None:
+        """End a request in whatever state it is and give back its blocks.
+
+        Call it only while no plan is out. Cost: O(its blocks + length of its queue).
+        """
+        queue = self.running if request.status is RequestStatus.RUNNING else self.waiting
+        queue.remove(request)
+        self._leave(request, reason)
+
+    def retract(self, plan: StepPlan) -> None:
+        """The plan was not carried out: its requests are preempted, so nothing is half done."""
+        for item in reversed(plan.items):
+            self._preempt(self._requests[item.request_id])
+        self._finished = plan.finished + self._finished
+
+    def _open_plan(self) -> StepPlan:
+        plan = StepPlan(self._step, finished=self._finished)
+        self._step += 1
+        self._finished = []
+        self.preempted = []
+        self._budget = self.config.max_num_batched_tokens
+        return plan
+
+    def _schedule_running(self, plan: StepPlan) -> None:
+        running, items, grow = self.running, plan.items, self.manager.grow
+        # every running request before the current one has exactly one item, so their number
+        # is the position in `running`, also after a victim's item was taken back
+        while len(items) < len(running) and self._budget > 0:
+            request = running[len(items)]
+            num_new = len(request.token_ids) - request.num_computed_tokens
+            if num_new > self._budget:
+                num_new = self._budget
+            grown = grow(request, num_new) or self._grow_by_preempting(request, num_new, plan)
+            if grown is None:
+                return
+            items.append(_make_item(request, num_new, grown))
+            self._budget -= num_new
+
+    def _schedule_waiting(self, plan: StepPlan) -> None:
+        limit = self.config.max_num_seqs
+        while self.waiting and self._budget > 0 and len(self.running) < limit:
+            request = self.waiting[0]
+            if self.preempted or not self._may_enter(request):
+                return
+            num_new = min(len(request.token_ids), self._budget)
+            grown = self.manager.grow(request, num_new)
+            assert grown is not None  # all known tokens fit, so this share of them does
+            self.waiting.popleft()
+            request.move_to(RequestStatus.RUNNING)
+            self.running.append(request)
+            plan.items.append(_make_item(request, num_new, grown))
+            self._budget -= num_new
+
+    def _may_enter(self, request: Request) -> bool:
+        needed = self.manager.blocks_for(len(request.token_ids))
+        num_free = self.manager.pool.num_free
+        return needed <= num_free and (not self.running or self._admits(needed, num_free))
+
+    def _grow_by_preempting(
+        self, request: Request, num_new: int, plan: StepPlan
+    ) -> tuple[int, list[int]] | None:
+        """Preempt victims until `request` can grow; None if it had to go itself."""
+        grown = None
+        while grown is None:
+            victim = self._victim(self.running, request)
+            self._preempt(victim)
+            self._take_back(victim, plan)
+            if victim is request:
+                return None
+            grown = self.manager.grow(request, num_new)
+        return grown
+
+    def _preempt(self, victim: Request) -> None:
+        """Drop what a request has computed and let it wait first in line."""
+        self.running.remove(victim)
+        victim.move_to(RequestStatus.PREEMPTED)
+        victim.num_preemptions += 1
+        self.manager.release(victim)
+        self.waiting.appendleft(victim)
+        self.preempted.append(victim)
+
+    def _take_back(self, victim: Request, plan: StepPlan) -> None:
+        """Remove a victim's item, if it was planned already, and give its budget back."""
+        for index, item in enumerate(plan.items):
+            if item.request_id == victim.request_id:
+                del plan.items[index]
+                self._budget += len(item.token_ids)
+                return
+
+    def _append(self, request: Request, token_ids: list[int]) -> None:
+        """Add output tokens, one by one, until one of them ends the request."""
+        known = request.token_ids
+        for token in token_ids:
+            known.append(token)
+            num_outputs = len(known) - request.num_prompt_tokens
+            if token in request.stop_token_ids and num_outputs > request.params.min_tokens:
+                self._leave(request, FinishReason.STOP)
+            elif num_outputs >= request.max_output_tokens:
+                self._leave(request, FinishReason.LENGTH)
+            else:
+                continue
+            break
+
+    def _leave(self, request: Request, reason: FinishReason) -> None:
+        request.finish(reason)
+        self.manager.release(request)
+        del self._requests[request.request_id]
+        self._finished.append(request.request_id)
+
+
+def _make_item(request: Request, num_new: int, grown: tuple[int, list[int]]) -> ScheduledItem:
+    """The item for the next `num_new` tokens; it samples if they are the last known ones."""
+    start, token_ids = request.num_computed_tokens, request.token_ids
+    end = start + num_new
+    sample = None
+    if end == len(token_ids):
+        params = request.params
+        index = end - request.num_prompt_tokens
+        sample = new_tuple(
+            SampleSpec,
+            (
+                params,
+                request.seed,
+                request.sample_index,
+                index,
+                request.num_samples,
+                params.logprobs,
+            ),
+        )
+    first_block, block_ids = grown
+    return new_tuple(
+        ScheduledItem,
+        (request.request_id, token_ids[start:end], start, first_block, block_ids, sample, 0),
+    )

@@ -1,0 +1,87 @@
+"""Workloads: who asks what, and when."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from minipaged.config import SamplingParams, require_int, require_real
+from minipaged.engine import Engine
+from minipaged.output import RequestOutput
+
+
+class Arrival(NamedTuple):
+    """One request of a workload. arrival_step: the step before which it arrives."""
+
+    request_id: str
+    prompt_token_ids: list[int]
+    params: SamplingParams
+    arrival_step: int
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticWorkload:
+    """Random prompts and output lengths, the same for the same seed.
+
+    prompt_len, output_len: inclusive ranges in tokens. arrival_rate: mean arrivals per step
+        (a Poisson process); 0 lets everything arrive at step 0.
+    vocabulary: token ids are drawn from this half-open range.
+    """
+
+    requests: int = 256
+    prompt_len: tuple[int, int] = (16, 256)
+    output_len: tuple[int, int] = (8, 128)
+    arrival_rate: float = 0.0
+    seed: int = 0
+    vocabulary: tuple[int, int] = (100, 49_000)
+
+    def __post_init__(self) -> None:
+        require_int("requests", self.requests, 1, "ask for at least one")
+        for name in ("prompt_len", "output_len"):
+            low, high = getattr(self, name)
+            require_int(f"{name} LO", low, 1, "a request has at least one token")
+            require_int(f"{name} HI", high, low, "HI may not be below LO")
+        require_real("arrival_rate", self.arrival_rate, 0.0, "0 lets all arrive at once")
+        require_int("seed", self.seed, 0, "any non-negative integer will do")
+
+    def arrivals(self) -> list[Arrival]:
+        """The requests in order of arrival. Outputs run to their drawn length (no EOS)."""
+        draw, clock = random.Random(self.seed), random.Random(f"arrival{self.seed}")
+        when, result = 0.0, []
+        for number in range(self.requests):
+            prompt = [
+                draw.randrange(*self.vocabulary) for _ in range(draw.randint(*self.prompt_len))
+            ]
+            params = SamplingParams(max_tokens=draw.randint(*self.output_len), ignore_eos=True)
+            if self.arrival_rate:
+                when += clock.expovariate(self.arrival_rate)
+            result.append(Arrival(str(number), prompt, params, int(when)))
+        return result
+
+
+def replay(
+    engine: Engine,
+    arrivals: Sequence[Arrival],
+    before_step: Callable[[int], None] | None = None,
+) -> Iterator[list[RequestOutput]]:
+    """Feed a workload to an engine, one step's outputs at a time.
+
+    An idle engine jumps to the next arrival. before_step(n) is called before step n, after its
+    arrivals were added: a place for aborts.
+    """
+    pending = deque(sorted(arrivals, key=lambda a: a.arrival_step))
+    now = 0
+    while pending or engine.has_unfinished_requests():
+        if not engine.has_unfinished_requests():
+            now = max(now, pending[0].arrival_step)
+        while pending and pending[0].arrival_step <= now:
+            arrival = pending.popleft()
+            engine.add_request(arrival.request_id, arrival.prompt_token_ids, arrival.params)
+        if before_step is not None:
+            before_step(now)
+        if engine.has_unfinished_requests():
+            yield engine.step()
+        now += 1
