@@ -1,0 +1,147 @@
+"""The command line: `minipaged COMMAND`. Torch is loaded by the commands that need a model only.
+
+Wrong input ends in one line on stderr that says what, the limit and what to do, and exit code 2.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from minipaged.config import EngineConfig, SamplingParams
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+bench = typer.Typer(help="Measure parts of the engine.")
+dev = typer.Typer(help="For those who write the course.")
+app.add_typer(bench, name="bench")
+app.add_typer(dev, name="dev")
+
+Model = Annotated[
+    str, typer.Option(help='"tutor", or a folder with a Llama-shaped model in Hugging Face format.')
+]
+
+
+def main() -> None:
+    """Entry point of the `minipaged` command."""
+    try:
+        code = app(standalone_mode=False)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        message = _one_line(error)
+        if message is None:
+            raise
+        print(f"minipaged: {message}", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _one_line(error: Exception) -> str | None:
+    """What to tell a user who gave something wrong; None for a fault that is ours."""
+    usage = getattr(error, "format_message", None)
+    if usage is not None:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "minipaged"
+        return f"{' '.join(usage().split())} (try: {command} --help)"
+    if isinstance(error, ValueError):
+        return " ".join(str(error).split())
+    return None
+
+
+@app.callback(invoke_without_command=True)
+def root(context: typer.Context) -> None:
+    """Learn how an LLM serving engine works by building one."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(epilog='Example: minipaged generate "What is a block table?"')
+def generate(
+    question: Annotated[str, typer.Argument(help="What to ask; for a folder, text to go on with.")],
+    model: Model = "tutor",
+    max_tokens: Annotated[int, typer.Option(help="Output tokens at most.")] = 512,
+    temperature: Annotated[float, typer.Option(help="0 takes the likeliest token.")] = 0.0,
+    seed: Annotated[int | None, typer.Option(help="Fixes what temperature > 0 draws.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+) -> None:
+    """Answer one question; the text appears as it is written."""
+    params = SamplingParams(temperature=temperature, max_tokens=max_tokens, seed=seed)
+    from minipaged import LLM
+
+    llm = LLM(model)
+    nearest = llm.nearest_known(question)
+    if as_json:
+        print(json.dumps(_answer_as_data(llm, question, params, nearest), ensure_ascii=False))
+        return
+    for piece in llm.stream(question, params):
+        print(piece, end="", flush=True)
+    print()
+    if nearest:
+        print(f"\n{NOT_TRAINED_ON} " + " / ".join(nearest), file=sys.stderr)
+
+
+NOT_TRAINED_ON = "The tutor was not trained on this question. Near it, it knows:"
+
+
+def _answer_as_data(
+    llm: Any, question: str, params: SamplingParams, nearest: list[str]
+) -> dict[str, Any]:
+    (answer,) = llm.generate(question, params)
+    return {
+        "prompt": question,
+        "text": answer.text,
+        "finish_reason": answer.finish_reason,
+        "token_ids": answer.token_ids,
+        "time_to_first_token_s": round(answer.times.time_to_first_token, 4),
+        "e2e_latency_s": round(answer.times.e2e_latency, 4),
+        "nearest_known": nearest,
+    }
+
+
+@app.command(epilog="Example: minipaged doctor")
+def doctor() -> int:
+    """What is installed, what is missing for what, the memory sum, and one real generation."""
+    from minipaged.doctor import examine
+
+    return examine()
+
+
+@bench.command(
+    "scheduler",
+    epilog="Example: minipaged bench scheduler --requests 256 --num-blocks 400 --max-num-seqs 64",
+)
+def bench_scheduler_command(
+    requests: Annotated[int, typer.Option(help="Requests in all.")] = 256,
+    prompt_len: Annotated[tuple[int, int], typer.Option(help="Prompt tokens, LO HI.")] = (16, 256),
+    output_len: Annotated[tuple[int, int], typer.Option(help="Output tokens, LO HI.")] = (8, 128),
+    block_size: Annotated[int, typer.Option(help="Tokens per block.")] = 16,
+    num_blocks: Annotated[int, typer.Option(help="Blocks in the pool.")] = 8192,
+    max_num_seqs: Annotated[int, typer.Option(help="Requests that run at once.")] = 64,
+    max_num_batched_tokens: Annotated[int, typer.Option(help="Token budget of a step.")] = 2048,
+    arrival_rate: Annotated[float, typer.Option(help="Arrivals per step; 0: all at once.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Of lengths, tokens and arrivals.")] = 0,
+) -> None:
+    """What one scheduling decision costs, with no model: the median of 3 runs, as one JSON line."""
+    from minipaged.bench import bench_scheduler
+    from minipaged.workload import SyntheticWorkload
+
+    config = EngineConfig.of(
+        block_size=block_size,
+        num_blocks=num_blocks,
+        max_num_seqs=max_num_seqs,
+        max_num_batched_tokens=max_num_batched_tokens,
+    )
+    workload = SyntheticWorkload(requests, prompt_len, output_len, arrival_rate, seed)
+    print(json.dumps(bench_scheduler(config, workload)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""The golden test: tokens equal those of transformers, whatever the schedule.
+
+transformers runs the tutor's own weights, one prompt at a time, without any of our code. Every
+engine configuration here must give the same tokens, with every invariant checked after every
+step; and the ledger executor, told those tokens, must lead the scheduler through the same plans.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+
+from minipaged import LLM, SamplingParams
+from minipaged.engine import Engine
+from minipaged.exec.sim_exec import SimExecutor
+from minipaged.llm import TUTOR
+
+QUESTIONS = [
+    "What is a block table?",
+    "Where is token 37?",
+    "What is MQA?",
+    "What is copy-on-write?",
+    "什么是写时复制？",
+    "Tell me a joke.",
+    "what is preemption",
+    "How large is a moon of cheese?",
+]
+MAX_TOKENS = 40
+
+
+@pytest.fixture(scope="session")
+def reference():
+    """Question -> (prompt ids, tokens that transformers writes, at most MAX_TOKENS)."""
+    from transformers import LlamaForCausalLM
+
+    tokenizer = LLM("tutor", num_blocks=1).tokenizer
+    model = LlamaForCausalLM.from_pretrained(TUTOR, dtype=torch.float32).eval()
+    answers = {}
+    for question in QUESTIONS:
+        ids = tokenizer.prompt_ids(question)
+        with torch.inference_mode():
+            out = model.generate(
+                torch.tensor([ids]),
+                attention_mask=torch.ones(1, len(ids), dtype=torch.long),
+                do_sample=False,
+                max_new_tokens=MAX_TOKENS,
+                eos_token_id=257,
+                pad_token_id=257,
+            )
+        answers[question] = (ids, out[0, len(ids) :].tolist())
+    assert any(257 in tokens for _, tokens in answers.values())
+    return answers
+
+
+class Keep:
+    """An observer that keeps every plan."""
+
+    def __init__(self):
+        self.plans = []
+
+    def event(self, kind, request_id, detail=""):
+        pass
+
+    def planned(self, engine, plan):
+        self.plans.append(plan)
+
+    def committed(self, engine, plan, result, outputs):
+        pass
+
+
+def serve(engine, questions, aborts=(), spread=3, max_tokens=MAX_TOKENS):
+    """Drive an engine: question i arrives at step spread * i; checked after every step."""
+    keep, tokens, now = Keep(), {}, 0
+    engine.observers.append(keep)
+    waiting = list(enumerate(questions))
+    while waiting or engine.has_unfinished_requests():
+        while waiting and waiting[0][0] * spread <= now:
+            number, (question, ids) = waiting.pop(0)
+            tokens[question] = []
+            engine.add_request(str(number), ids, SamplingParams(max_tokens=max_tokens))
+        engine.abort([str(number) for step, number in aborts if step == now])
+        engine.check()
+        for output in engine.step():
+            tokens[questions[int(output.request_id)][0]] += output.new_token_ids
+        engine.check()
+        now += 1
+        assert now < 20_000
+    assert engine.manager.pool.num_free == engine.manager.pool.num_blocks
+    engine.observers.remove(keep)
+    return tokens, keep.plans
+
+
+def sim_twin(engine, tokens_by_id):
+    """The same engine over the ledger, with the model's tokens forced into it."""
+    executor = SimExecutor(
+        engine.config.cache,
+        choose_token=lambda i, spec, digest: tokens_by_id[i][spec.output_index],
+    )
+    return Engine(engine.config, executor, vocab_size=260, eos_token_ids=(257,))
+
+
+CONFIGS = [
+    # block_size, budget, slots (the longest request needs about 170)
+    *[(block_size, 2048, 4096) for block_size in (1, 3, 4, 16)],
+    *[(block_size, 50, 400) for block_size in (1, 3, 4, 16)],
+    *[(block_size, 7, 260) for block_size in (3, 16)],
+    (4, 1, 400),
+    (16, 64, 176),
+]
+
+
+@pytest.mark.parametrize(("block_size", "budget", "slots"), CONFIGS)
+def test_tokens_equal_transformers_and_plans_equal_the_ledgers(
+    reference, block_size, budget, slots
+):
+    asked = [(q, ids) for q, (ids, _) in reference.items()]
+    if budget < 10:
+        asked = asked[:4]
+    llm = LLM(
+        "tutor",
+        block_size=block_size,
+        num_blocks=-(-slots // block_size),
+        max_num_batched_tokens=budget,
+        max_num_seqs=6,
+    )
+    tokens, plans = serve(llm.engine, asked)
+    assert tokens == {q: reference[q][1] for q, _ in asked}
+    twin = sim_twin(llm.engine, {str(i): tokens[q] for i, (q, _) in enumerate(asked)})
+    assert serve(twin, asked) == (tokens, plans)
+    if slots < 300:
+        assert llm.engine.metrics.num_preemptions_total > 0
+        assert twin.metrics.num_preemptions_total == llm.engine.metrics.num_preemptions_total
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_aborts_and_mixed_arrivals_change_no_other_answer(reference, seed):
+    rng = random.Random(seed)
+    asked = [(q, ids) for q, (ids, _) in reference.items()]
+    rng.shuffle(asked)
+    aborts = [(rng.randrange(50), rng.randrange(len(asked))) for _ in range(3)]
+    llm = LLM("tutor", block_size=4, num_blocks=110, max_num_batched_tokens=64, max_num_seqs=5)
+    tokens, _ = serve(llm.engine, asked, aborts, spread=rng.randrange(6))
+    gone = {asked[number][0] for _, number in aborts}
+    for question, got in tokens.items():
+        expected = reference[question][1]
+        assert got == (expected[: len(got)] if question in gone else expected)
+    assert any(tokens[q] == reference[q][1] for q in tokens)
+
+
+def test_sampled_tokens_do_not_depend_on_the_batch():
+    """Temperature 1, fixed seeds: alone, together, in other blocks and chunks, preempted."""
+    params = [SamplingParams(temperature=1.0, seed=s, max_tokens=25) for s in range(4)]
+    questions = QUESTIONS[:4]
+    alone = [LLM("tutor").generate(q, p)[0].token_ids for q, p in zip(questions, params, strict=True)]
+    roomy = LLM("tutor", block_size=3).generate(questions, params)
+    tight = LLM("tutor", block_size=4, num_blocks=60, max_num_batched_tokens=33)
+    assert [c.token_ids for c in roomy] == alone
+    assert [c.token_ids for c in tight.generate(questions, params)] == alone
+    assert tight.engine.metrics.num_preemptions_total > 0

@@ -1,0 +1,70 @@
+"""What a step costs depends on what it schedules: counted in executed lines, not in seconds."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from minipaged.components import Components
+from minipaged.config import EngineConfig, SamplingParams
+from minipaged.plan import StepResult
+from minipaged.request import Request
+
+
+def lines_of(call):
+    """Python lines executed inside a call, callees included."""
+    count = 0
+
+    def tracer(frame, event, arg):
+        nonlocal count
+        count += event == "line"
+        return tracer
+
+    previous = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        result = call()
+    finally:
+        sys.settrace(previous)
+    return count, result
+
+
+def lines_per_decode_step(num_blocks=1000, num_waiting=0, context=20, running=8):
+    """Lines of one schedule + commit in which `running` requests decode, none needs a block."""
+    config = EngineConfig.of(
+        num_blocks=num_blocks, max_num_seqs=running, max_num_batched_tokens=10**6
+    )
+    manager = Components().make_manager(num_blocks, 16)
+    scheduler = Components().make_scheduler(config, manager)
+    for number in range(running + num_waiting):
+        prompt = [1] * context
+        scheduler.add(Request(str(number), prompt, SamplingParams(max_tokens=50)))
+
+    def answer(plan):
+        return StepResult({item.request_id: [7] for item in plan.items}, 0.0)
+
+    first = scheduler.schedule()
+    scheduler.commit(first, answer(first))
+    scheduled, plan = lines_of(scheduler.schedule)
+    assert len(plan.items) == plan.num_tokens == running
+    result = answer(plan)
+    committed, _ = lines_of(lambda: scheduler.commit(plan, result))
+    return scheduled + committed
+
+
+BASE = lines_per_decode_step()
+
+
+@pytest.mark.parametrize(
+    "change", [{"num_blocks": 100_000}, {"num_waiting": 2000}, {"context": 1010}]
+)
+def test_pool_queue_and_context_do_not_matter(change):
+    assert BASE > 50
+    assert abs(lines_per_decode_step(**change) - BASE) <= 5
+
+
+def test_what_is_scheduled_does():
+    four, eight = (lines_per_decode_step(running=n) for n in (4, 8))
+    twelve = lines_per_decode_step(running=12)
+    assert twelve - eight == eight - four > 0

@@ -1,0 +1,73 @@
+"""The tutor knows its corpus by heart, refuses the rest, and its files are what they should be."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from minipaged import LLM, SamplingParams
+from minipaged.llm import TUTOR
+from minipaged.model.loader import load_llama
+from minipaged.model.tutor.corpus import REFUSAL, known, nearest, pairs
+from minipaged.model.tutor.verify import verify
+
+
+def is_chinese(text):
+    return any("\u4e00" <= char <= "\u9fff" for char in text)
+
+
+def test_every_pair_is_reproduced_exactly_by_the_engine():
+    asked = pairs()
+    llm = LLM("tutor", max_num_seqs=64, max_num_batched_tokens=2048)
+    answers = llm.generate([pair.question for pair in asked], SamplingParams(max_tokens=500))
+    wrong = [p.question for p, a in zip(asked, answers, strict=True) if a.text != p.answer]
+    assert wrong == []
+    assert {a.finish_reason for a in answers} == {"stop"}
+
+
+def test_the_margin_is_wide():
+    """Rounding in another order of summation moves logits by about 1e-4; the margin is far more."""
+    report = verify(load_llama(TUTOR), pairs())
+    assert report.wrong == []
+    assert report.smallest_margin > 1.0
+
+
+def test_the_corpus_is_what_it_claims_to_be():
+    answers = {p.answer: p for p in pairs()}
+    subject = [p for p in answers.values() if p.topic != REFUSAL]
+    assert len([p for p in subject if not is_chinese(p.answer)]) >= 150
+    assert len([p for p in subject if is_chinese(p.answer)]) >= 28
+    refused = [p for p in pairs() if p.topic == REFUSAL]
+    assert len(refused) >= 20
+    several = [a for a in answers if len([p for p in pairs() if p.answer == a]) >= 2]
+    assert len(several) > len(answers) * 0.7
+    lengths = sorted(len(p.answer.encode()) for p in subject)
+    assert lengths[0] < 30 and lengths[-1] > 280
+
+
+def test_the_weights_are_small_and_about_a_million():
+    size = (TUTOR / "model.safetensors").stat().st_size
+    assert size <= 4_000_000
+    count = sum(p.numel() for p in load_llama(TUTOR).parameters())
+    assert 0.8e6 < count < 1.3e6
+    assert json.loads((TUTOR / "config.json").read_text())["model_type"] == "llama"
+
+
+@pytest.mark.parametrize(
+    ("question", "near"),
+    [
+        ("explain block tables to me please", "block table"),
+        ("why was my request preempted", "preempt"),
+        ("how does the kv cache grow", "KV cache"),
+    ],
+)
+def test_an_unknown_question_has_known_neighbours(question, near):
+    assert not known(question)
+    assert any(near in other for other in nearest(question))
+
+
+def test_known_ignores_case_and_punctuation():
+    assert known("  what is a BLOCK table")
+    assert known("什么是块表")
+    assert LLM("tutor").nearest_known("what is a block table") == []
