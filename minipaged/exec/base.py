@@ -37,6 +37,8 @@ class BlockRows:
         """
         first, ids = item.first_block, item.block_ids
         if first == 0:
+            if not ids:
+                raise ValueError(f"request {item.request_id!r} sends a table without blocks")
             row = self._rows[item.request_id] = []
         else:
             row = self._rows.get(item.request_id, [])

@@ -1,0 +1,107 @@
+"""The executor that runs a model: plans in, sampled tokens out."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+from torch import Tensor
+
+from minipaged.config import CacheConfig
+from minipaged.exec.base import BlockRows
+from minipaged.exec.batch import Batch, pack
+from minipaged.kernels.meta import AttentionFn
+from minipaged.kernels.reference import copy_blocks, paged_attention, write_kv
+from minipaged.model.llama import Llama
+from minipaged.model.sampler import sample
+from minipaged.plan import BlockMove, StepPlan, StepResult
+
+
+class TorchExecutor:
+    """Runs a Llama over one paged pool per layer; an Executor (see exec/base.py)."""
+
+    def __init__(
+        self,
+        model: Llama,
+        cache: CacheConfig,
+        *,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        attention: AttentionFn = paged_attention,
+    ) -> None:
+        """Move the model to device and dtype, and allocate the pools; they are never resized.
+
+        cache: num_blocks must be set (derive_num_blocks in exec/memory.py works it out).
+        attention: what reads the pools; AttentionFn says what it is called with and must return.
+        """
+        if cache.num_blocks is None:
+            raise ValueError("num_blocks is None: derive it with derive_num_blocks, or set it")
+        self.model = model.to(device=device, dtype=dtype).eval()
+        self.num_blocks, self.block_size = cache.num_blocks, cache.block_size
+        self._device = torch.device(device)
+        self._attention = attention
+        self._rows = BlockRows(cache.num_blocks)
+        config = model.config
+        shape = (cache.num_blocks, cache.block_size, config.num_kv_heads, config.head_dim)
+        # Nobody may read a slot before it is written, so the pools need no clearing.
+        self.k_pools, self.v_pools = (
+            [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.num_layers)]
+            for _ in range(2)
+        )
+
+    @torch.inference_mode()
+    def execute(self, plan: StepPlan) -> StepResult:
+        """Carry out the plan. Raises ValueError, before anything is changed, for swaps and drafts.
+
+        elapsed is measured from the call to the last sampled token.
+        """
+        began = time.perf_counter()
+        _refuse_unsupported(plan)
+        self._rows.forget(plan.finished)
+        self._copy(plan.copies)
+        result = StepResult({}, 0.0)
+        if plan.items:
+            self._run(pack(plan, self._rows, self.block_size, self._device), result)
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        result.elapsed = time.perf_counter() - began
+        return result
+
+    def _copy(self, copies: list[BlockMove]) -> None:
+        for move in copies:
+            if not (0 <= move.source < self.num_blocks and 0 <= move.target < self.num_blocks):
+                raise ValueError(f"{move} leaves the pool of {self.num_blocks} blocks")
+        for pool in (*self.k_pools, *self.v_pools):
+            copy_blocks(pool, copies)
+
+    def _run(self, batch: Batch, result: StepResult) -> None:
+        """The model over one batch; what it samples goes into `result`."""
+
+        def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            k_pool, v_pool = self.k_pools[layer], self.v_pools[layer]
+            write_kv(k, v, k_pool, v_pool, batch.slot_mapping)
+            return self._attention(q, k_pool, v_pool, batch.attention)
+
+        hidden = self.model(batch.token_ids, batch.positions, attend)
+        if not batch.samples:
+            return
+        logits = self.model.logits(hidden[batch.sample_rows])
+        tokens, logprobs = sample(logits, [spec for _, spec in batch.samples])
+        for (request_id, _), token, entry in zip(batch.samples, tokens, logprobs, strict=True):
+            result.token_ids[request_id] = [token]
+            if entry is not None:
+                result.logprobs[request_id] = [entry]
+
+
+def _refuse_unsupported(plan: StepPlan) -> None:
+    if plan.swap_out or plan.swap_in:
+        raise ValueError(
+            f"step {plan.step} swaps {len(plan.swap_out) + len(plan.swap_in)} blocks, but "
+            "TorchExecutor has no host pool: preempt by recomputation"
+        )
+    for item in plan.items:
+        if item.draft_len:
+            raise ValueError(
+                f"request {item.request_id!r} brings {item.draft_len} drafted tokens, but "
+                "TorchExecutor does not verify drafts: plan without them"
+            )
