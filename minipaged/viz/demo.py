@@ -1,0 +1,142 @@
+"""The demo: questions are asked, an engine answers them, and everything inside it is shown.
+
+With a terminal a live view that can be paused and stepped, else plain text. It works on any
+engine that has a tokenizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from minipaged.config import SamplingParams
+from minipaged.engine import Engine
+from minipaged.trace import Trace
+from minipaged.viz.keys import Keys, open_keys
+from minipaged.viz.live import watch
+from minipaged.viz.plain import answer, snapshot, told
+from minipaged.viz.run import Run
+from minipaged.viz.state import ViewState
+from minipaged.viz.summary import summary
+from minipaged.viz.svg import save_svg
+from minipaged.viz.terminal import Frame
+
+# 64 blocks hold four or five of these requests at full length: six or seven start, and before the
+# longest answers end the last ones have to give way. A contiguous cache would hold two.
+DEMO_OPTIONS: dict[str, int] = {
+    "block_size": 16,
+    "num_blocks": 64,
+    "max_num_seqs": 8,
+    "max_num_batched_tokens": 32,
+    "max_model_len": 512,
+}
+DEFAULT_QUESTIONS = [
+    "What is paging?",
+    "Where is token 37?",
+    "How many blocks does a sequence need?",
+    "What is the weather today?",
+    "什么是连续批处理？",
+    "What is preemption?",
+    "What is copy-on-write?",
+    "Why is decode memory-bound?",
+]
+PICTURE = (124, 31)  # columns and lines of a recorded picture
+
+
+def run_demo(
+    engine: Engine,
+    questions: Sequence[str],
+    *,
+    console: Console,
+    delay: float = 0.05,
+    record: Path | None = None,
+    plain: bool = False,
+    max_tokens: int = 400,
+    nearest_known: Callable[[str], list[str]] | None = None,
+    keys: Keys | None = None,
+) -> Trace:
+    """Ask, watch, and sum up. The engine is left without requests, however it ends.
+
+    console: where to show it; the live view needs a terminal. delay: seconds between steps of
+    the live view. record: save a telling moment there as SVG. plain: text even in a terminal.
+    nearest_known: for a question the ones like it that the model was trained on, [] if it was
+    trained on this very one. keys: key presses; the terminal's own if None. ValueError, before
+    anything is done, for a question that the engine can never serve.
+    """
+    if record is not None and not record.parent.is_dir():
+        raise ValueError(f"cannot write {record}: there is no folder {record.parent}")
+    run = Run(engine, questions, SamplingParams(max_tokens=max_tokens))
+    try:
+        if plain or not console.is_terminal:
+            _print_run(run, console)
+        else:
+            watch(run, console, keys or open_keys(), delay)
+    except KeyboardInterrupt:
+        pass  # asked to stop: what there is is still worth telling
+    finally:
+        stopped = run.close()
+    _print_end(run, console, stopped, nearest_known)
+    if record is not None and run.trace.steps:
+        _save_picture(run, record)
+        _say(console, f"saved {record}")
+    return run.trace
+
+
+def _print_run(run: Run, console: Console) -> None:
+    """Events as they happen, and snapshots at growing distances: about eight in 400 steps."""
+    due = gap = 5
+    while not run.done:
+        latest = run.step()
+        for entry in run.state.log[-len(latest.events) :] if latest.events else ():
+            _say(console, told(entry, run.state))
+        if latest.step >= due:
+            _say(console, f"\n{snapshot(latest, run.state)}\n")
+            gap = gap * 8 // 5
+            due = latest.step + gap
+
+
+def _print_end(
+    run: Run,
+    console: Console,
+    stopped: int,
+    nearest_known: Callable[[str], list[str]] | None,
+) -> None:
+    """All answers, the summary, and where the model was asked what it does not know."""
+    for life in run.state.lives.values():
+        _say(console, "\n" + "\n".join(answer(life, console.width)))
+    if stopped:
+        _say(console, f"\nStopped. Questions without a full answer: {stopped}")
+    _say(console, "\n" + "\n".join(summary(run.state, run.engine.max_model_len)))
+    for question in run.questions.values():
+        near = nearest_known(question) if nearest_known else []
+        if near:
+            _say(console, f"\nNot in the model's training: {question}\nIt does know:")
+            _say(console, "\n".join(f"  {known}" for known in near))
+
+
+def _say(console: Console, text: str) -> None:
+    """Print as it is: no markup, no wrapping, "?" for what the output's encoding lacks."""
+    text = text.encode(console.encoding, "replace").decode(console.encoding)
+    console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def _save_picture(run: Run, path: Path) -> None:
+    index = telling_step(run.trace)
+    state = ViewState.at(run.trace, index, run.questions)
+    columns, lines = PICTURE
+    frame = Frame(run.trace.steps[index], state)
+    title = f"minipaged demo, step {run.trace.steps[index].step} of {len(run.trace.steps)}"
+    save_svg(frame, path, width=columns, height=lines, title=title)
+
+
+def telling_step(trace: Trace) -> int:
+    """The index of a moment worth a picture: much runs, and at best somebody is preempted."""
+
+    def score(index: int) -> tuple[bool, int, int]:
+        record = trace.steps[index]
+        preempted = any(event.kind == "preempted" for event in record.events)
+        return preempted, len(record.tables) * sum(record.known.values()), record.num_tokens
+
+    return max(range(len(trace.steps)), key=score)

@@ -1,0 +1,67 @@
+"""A run that is watched: questions on their way through an engine, and the record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minipaged.config import SamplingParams
+from minipaged.engine import Engine
+from minipaged.trace import Recorder, StepRecord
+from minipaged.viz.state import ViewState, at_rest
+
+FIRST = 4  # requests that are there from the start
+EVERY = 8  # steps between later arrivals
+
+
+class Run:
+    """Asks the first four questions at once and one more every eight steps; records everything.
+
+    ValueError, and nothing changed, for a question that the engine can never serve.
+    """
+
+    def __init__(self, engine: Engine, questions: Sequence[str], params: SamplingParams) -> None:
+        for question in questions:
+            engine.check_prompt(question, params)
+        self.engine = engine
+        self.questions = {f"q{n}": text for n, text in enumerate(questions, 1)}
+        self._params = params
+        self._to_come = list(self.questions)
+        self._recorder = Recorder(engine)
+        self._steps = 0
+        engine.observers.append(self._recorder)
+        self.trace = self._recorder.trace
+        self.state = ViewState(self.trace, self.questions)
+
+    @property
+    def done(self) -> bool:
+        """True when every question has its answer."""
+        return not self._to_come and not self.engine.has_unfinished_requests()
+
+    def step(self) -> StepRecord:
+        """Let in whoever arrives now, and run the engine for one step."""
+        while self._to_come and self._is_due():
+            request_id = self._to_come.pop(0)
+            self.engine.add_request(request_id, self.questions[request_id], self._params)
+        self.engine.step()
+        self._steps += 1
+        latest = self.trace.steps[-1]
+        self.state.update(latest)
+        return latest
+
+    def rest(self) -> StepRecord:
+        """The engine now, between two steps."""
+        return at_rest(self.trace.steps[-1], self.engine.manager.pool.num_free)
+
+    def close(self) -> int:
+        """Abort what is left and stop recording; returns the number of unanswered questions."""
+        live = [i for i in self.questions if i in self.engine.requests]
+        self.engine.abort(live)
+        self.engine.observers.remove(self._recorder)
+        for request_id in live:  # no step follows whose record would tell of it
+            self.state.life(request_id).status = "aborted"
+        return len(live) + len(self._to_come)
+
+    def _is_due(self) -> bool:
+        number = len(self.questions) - len(self._to_come)
+        idle = not self.engine.has_unfinished_requests()
+        return idle or self._steps >= EVERY * (number - FIRST + 1)
