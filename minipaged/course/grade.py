@@ -1,0 +1,264 @@
+"""Grading: points for submitted notebooks, and a reason for every point that is not given.
+
+For each exercise of the lesson the learner's cell is taken out of the submission by its grade id,
+put behind the given cells of the release notebook, and run in a process of its own (worker.py),
+which carries out the visible scripts and hidden ones made from a seed. The observations come back
+as JSON and are compared here. Nothing else in the submission is run or believed: a deleted, edited
+or patched check cell changes nothing, and the maximum is always the release's.
+
+What this protects against: code that fails, hangs, exits, prints, reads from the terminal, eats
+memory or fills the disk through its output; faked success of every kind (a verdict is not formed
+where the code runs, and silence is not success); files that are no notebook.
+
+What it does not: the process runs as the grader's user and is not cut off from files or network.
+Code that means harm can read and write what that user can, the course's own reference included,
+and can leave a process behind that has detached itself. Grade strangers' work in a container.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from minipaged.course import submission as submitted
+from minipaged.course.catalog import Catalog, Exercise, Lesson, catalog
+from minipaged.course.checks.base import Check, check_of
+from minipaged.course.sandbox import Limits, NoAnswer, observe
+from minipaged.course.script import Case, Observation
+from minipaged.course.submission import Submission, SubmissionError
+from minipaged.course.verdict import Verdict, diagnosis, judge
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One exercise. status: "passed", "failed" or why it came to no verdict. reason: what is
+    wrong, for the learner; "" if passed. num_passed of num_cases checks passed."""
+
+    exercise_id: str
+    name: str
+    points: int
+    max_points: int
+    status: str
+    reason: str
+    num_passed: int
+    num_cases: int
+
+    @property
+    def passed(self) -> bool:
+        """All its checks passed (an exercise worth 0 points can pass, too)."""
+        return self.status == "passed"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One submission. error: why it could not be graded, or "". notes: what was odd about it and
+    cost nothing. seed: what the hidden checks were made from; the same seed makes the same."""
+
+    path: str
+    lesson_id: str
+    seed: int
+    results: tuple[Result, ...]
+    notes: tuple[str, ...] = ()
+    error: str = ""
+
+    @property
+    def points(self) -> int:
+        """Points reached."""
+        return sum(result.points for result in self.results)
+
+    @property
+    def max_points(self) -> int:
+        """Points that the lesson's exercises are worth."""
+        return sum(result.max_points for result in self.results)
+
+    @property
+    def passed(self) -> bool:
+        """It was graded, and every exercise passed."""
+        return not self.error and all(result.passed for result in self.results)
+
+
+def grade(
+    paths: Sequence[Path],
+    seed: int | None = None,
+    *,
+    limits: Limits | None = None,
+    course: Catalog | None = None,
+    release: Path | None = None,
+) -> list[Report]:
+    """A report for every notebook; folders stand for the notebooks in them.
+
+    seed: for the hidden checks; None draws one, which the reports state. release: the folder of
+    the exercise notebooks (exercise_folder() if left out).
+    Never raises for what stands in a submission; FileNotFoundError for a path that does not exist,
+    or if there is no release. Cost: about 0.1 s an exercise, at most limits.seconds.
+    """
+    seed = secrets.randbelow(2**31) if seed is None else seed
+    grader = _Grader(seed, limits or Limits(), course or catalog(), release or exercise_folder())
+    return [grader.grade(path) for path in expand(paths)]
+
+
+def exit_code(reports: Iterable[Report]) -> int:
+    """0 if every report passed, else 1; 1 also if there is none."""
+    reports = list(reports)
+    return 0 if reports and all(report.passed for report in reports) else 1
+
+
+def expand(paths: Iterable[Path]) -> list[Path]:
+    """Files as they are, folders as the notebooks below them, sorted, without checkpoints."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(p for p in path.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+            if not inside:
+                raise FileNotFoundError(f"there is no notebook (.ipynb) in {path}")
+            found += inside
+        elif path.exists():
+            found.append(path)
+        else:
+            raise FileNotFoundError(f"{path} does not exist: give notebooks or folders of them")
+    return found
+
+
+def exercise_folder() -> Path:
+    """Where the release notebooks are: inside the package, else beside it in a checkout."""
+    here = Path(__file__).resolve()
+    for folder in (here.with_name("exercises"), here.parents[2] / "exercises"):
+        if any(folder.glob("*.ipynb")):
+            return folder
+    raise _no_release(here.parents[2] / "exercises")
+
+
+def _no_release(path: Path) -> FileNotFoundError:
+    return FileNotFoundError(
+        f"{path} is missing: run `minipaged dev build` in a checkout, or install minipaged again"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Grader:
+    seed: int
+    limits: Limits
+    course: Catalog
+    release: Path
+
+    def grade(self, path: Path) -> Report:
+        """One submission; whatever is wrong with it is in the report."""
+        try:
+            notebook = submitted.read(path)
+        except SubmissionError as error:
+            return self._refuse(path, self._lesson(path, None), error)
+        lesson = self._lesson(path, notebook)
+        if lesson is None:
+            nothing = SubmissionError("no exercise", "No exercise of this course is in it.")
+            return self._refuse(path, None, nothing)
+        release = self._release_of(lesson)
+        exercises = self.course.exercises_of(lesson.id)
+        results = tuple(self._result(e, notebook, release) for e in exercises)
+        notes = tuple(_notes(notebook, release, exercises))
+        return Report(str(path), lesson.id, self.seed, results, notes)
+
+    def _release_of(self, lesson: Lesson) -> Submission:
+        path = self.release / f"{lesson.stem}.ipynb"
+        if not path.is_file():
+            raise _no_release(path)
+        return submitted.read(path)
+
+    def _lesson(self, path: Path, notebook: Submission | None) -> Lesson | None:
+        """Whose notebook this is: by its exercise cells, else its metadata, else its name."""
+        ids = {cell.grade_id for cell in notebook.cells} if notebook else set()
+        for exercise in self.course.exercises:
+            if exercise.solution_cell in ids:
+                return self.course.lesson(exercise.lesson_id)
+        claimed = notebook.lesson_id if notebook else ""
+        for lesson in self.course.lessons:
+            has_exercises = bool(self.course.exercises_of(lesson.id))
+            if has_exercises and (lesson.id == claimed or path.name.startswith(lesson.stem)):
+                return lesson
+        return None
+
+    def _refuse(self, path: Path, lesson: Lesson | None, error: SubmissionError) -> Report:
+        """No points; the maximum stays, where the lesson can be told."""
+        exercises = self.course.exercises_of(lesson.id) if lesson else []
+        results = tuple(_nothing(exercise, error.status, str(error)) for exercise in exercises)
+        lesson_id = lesson.id if lesson else ""
+        return Report(str(path), lesson_id, self.seed, results, error=f"{error.status}: {error}")
+
+    def _result(self, exercise: Exercise, notebook: Submission, release: Submission) -> Result:
+        check = check_of(exercise)
+        visible = check.visible()
+        cases = visible + check.hidden(self.seed)
+        try:
+            source = submitted.solution_source(notebook, exercise)
+            cells = [*_given(release, exercise), (exercise.solution_cell, source)]
+            seen = observe(cells, exercise.name, cases, self.limits)
+        except (SubmissionError, NoAnswer) as error:
+            return _nothing(exercise, error.status, str(error), len(cases))
+        return _verdict(exercise, check, cases, seen, len(visible))
+
+
+def _given(release: Submission, exercise: Exercise) -> list[tuple[str, str]]:
+    """The release's given cells above an exercise's cell."""
+    given: list[tuple[str, str]] = []
+    for cell in release.cells:
+        if cell.grade_id == exercise.solution_cell:
+            return given
+        if cell.kind == "code" and "-given-" in cell.grade_id:
+            given.append((cell.grade_id, cell.source))
+    raise SubmissionError("no release", f"The release has no cell {exercise.solution_cell}.")
+
+
+def _verdict(
+    exercise: Exercise,
+    check: Check,
+    cases: Sequence[Case],
+    seen: Sequence[Sequence[Observation]],
+    num_visible: int,
+) -> Result:
+    verdicts = judge(check, cases, seen, exercise.name)
+    failed = [number for number, verdict in enumerate(verdicts) if not verdict.passed]
+    if not failed:
+        points = exercise.points
+        status, reason = "passed", ""
+    else:
+        points = 0
+        first = verdicts[failed[0]]
+        status = "unsolved" if first.problem and first.problem.kind == "unsolved" else "failed"
+        reason = _reason(first, failed[0] < num_visible, diagnosis(check, cases, seen))
+    num_passed = len(cases) - len(failed)
+    return Result(
+        exercise.id, exercise.name, points, exercise.points, status, reason, num_passed, len(cases)
+    )
+
+
+def _reason(verdict: Verdict, is_visible: bool, said: str) -> str:
+    """The first failure in words; a hidden case is not quoted."""
+    problem = verdict.problem
+    assert problem is not None
+    if problem.kind == "unsolved":
+        return problem.reason
+    why = problem.reason or said or "Another value was expected."
+    if not is_visible:
+        return f"A hidden check fails. {why}"
+    return f"{problem.call} gives {problem.got}, expected {problem.expected}. {why}"
+
+
+def _nothing(exercise: Exercise, status: str, reason: str, num_cases: int = 0) -> Result:
+    return Result(exercise.id, exercise.name, 0, exercise.points, status, reason, 0, num_cases)
+
+
+def _notes(
+    notebook: Submission, release: Submission, exercises: Sequence[Exercise]
+) -> Iterable[str]:
+    """What is odd about the submission's graded cells and was put right."""
+    for exercise in exercises:
+        for grade_id in (exercise.solution_cell, exercise.check_cell):
+            count = len(notebook.sources(grade_id))
+            if count > 1:
+                yield f"{count} cells have the id {grade_id}: the last one counts, once"
+        sources = notebook.sources(exercise.check_cell)
+        if not sources:
+            yield f"the check cell {exercise.check_cell} is gone: the release's checks were run"
+        elif any(source not in release.sources(exercise.check_cell) for source in sources):
+            yield f"{exercise.check_cell} was edited: the release's checks were run"

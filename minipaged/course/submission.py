@@ -1,0 +1,122 @@
+"""A submitted notebook: read without running it, without trusting it, and without a warning.
+
+Only the JSON is looked at, so a notebook without cell ids, with inserted cells or from an older
+format is as good as any. The learner's cells are found by their grade id, whatever else happened
+to the notebook.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minipaged.course.catalog import Exercise
+
+MAX_BYTES = 50 * 2**20
+
+
+class SubmissionError(Exception):
+    """The file cannot be graded at all, or a cell of it cannot; the message says why.
+
+    status: in two words.
+    """
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One code or text cell; grade_id is nbgrader's, else the cell's own id, else ""."""
+
+    grade_id: str
+    kind: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """The cells of a notebook in order; lesson_id as its metadata has it, or ""."""
+
+    cells: tuple[Cell, ...]
+    lesson_id: str = ""
+
+    def sources(self, grade_id: str) -> list[str]:
+        """The source of every cell with this grade id; one, if all is well."""
+        return [cell.source for cell in self.cells if cell.grade_id == grade_id]
+
+
+def read(path: Path) -> Submission:
+    """Read a notebook of format 4; SubmissionError says why a file is none."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise SubmissionError("not a notebook", f"It is larger than {MAX_BYTES >> 20} MiB.")
+        text = path.read_bytes().decode("utf-8-sig")
+        data = json.loads(text)
+    except OSError as error:
+        raise SubmissionError("not readable", f"It cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise SubmissionError("not a notebook", "It is not text in UTF-8.") from None
+    except (ValueError, RecursionError) as error:
+        raise SubmissionError("not a notebook", f"It is not JSON: {error}.") from None
+    if type(data) is not dict or data.get("nbformat") != 4 or type(data.get("cells")) is not list:
+        raise SubmissionError(
+            "not a notebook", "It is not a notebook of format 4: open it in Jupyter and save it."
+        )
+    lesson_id = _nested(data, "metadata", "minipaged", "lesson")
+    return Submission(tuple(_cells(data["cells"])), lesson_id if type(lesson_id) is str else "")
+
+
+def solution_source(submission: Submission, exercise: Exercise) -> str:
+    """The learner's cell for an exercise; SubmissionError if it is missing or no plain Python.
+
+    Of several cells with its id the last counts, as it does when the notebook is run. Nothing is
+    executed: the cell is parsed.
+    """
+    sources = submission.sources(exercise.solution_cell)
+    if not sources:
+        raise SubmissionError(
+            "missing", f"The cell {exercise.solution_cell} is not in the notebook: put it back."
+        )
+    source = sources[-1]
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise SubmissionError("not Python", _say_syntax(source, error)) from None
+    return source
+
+
+def _cells(rows: list[Any]) -> Iterator[Cell]:
+    for row in rows:
+        if type(row) is not dict:
+            continue
+        source = row.get("source", "")
+        if type(source) is list:
+            source = "".join(line for line in source if type(line) is str)
+        grade_id = _nested(row, "metadata", "nbgrader", "grade_id") or row.get("id")
+        if type(source) is str:
+            kind = str(row.get("cell_type", ""))
+            yield Cell(grade_id if type(grade_id) is str else "", kind, source)
+
+
+def _nested(data: Any, *keys: str) -> Any:
+    for key in keys:
+        data = data.get(key) if type(data) is dict else None
+    return data
+
+
+def _say_syntax(source: str, error: Exception) -> str:
+    line = getattr(error, "lineno", None)
+    if line is None:
+        return "The cell cannot be read as Python."
+    lines = source.splitlines()
+    text = lines[line - 1].strip()[:80] if 0 < line <= len(lines) else ""
+    said = f"Line {line} of the cell cannot be read as Python: `{text}`."
+    if text.startswith(("%", "!")):
+        said += " Commands of the notebook (% and !) do not belong into a graded cell."
+    return said
