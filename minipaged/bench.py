@@ -10,6 +10,7 @@ import gc
 import hashlib
 import json
 import statistics
+import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from minipaged.components import Components
 from minipaged.config import EngineConfig
 from minipaged.plan import StepPlan, StepResult
 from minipaged.request import Request
+from minipaged.sched.limits import max_output_tokens
 from minipaged.workload import Arrival, SyntheticWorkload
 
 
@@ -66,8 +68,7 @@ def run_scheduler(
         if not (scheduler.running or scheduler.waiting):
             now = max(now, pending[0].arrival_step)
         while pending and pending[0].arrival_step <= now:
-            a = pending.popleft()
-            scheduler.add(Request(a.request_id, a.prompt_token_ids, a.params))
+            scheduler.add(_request(pending.popleft(), manager.num_slots))
         begin = perf_counter()
         plan = scheduler.schedule()
         planned = perf_counter()
@@ -81,6 +82,13 @@ def run_scheduler(
         run.seconds += (planned - begin) + (perf_counter() - resumed)
         now += 1
     return run
+
+
+def _request(arrival: Arrival, num_slots: int) -> Request:
+    """As the engine would make it, with no limit but the pool's; refused if it can never fit."""
+    request_id, prompt, params, _ = arrival
+    limit = max_output_tokens(len(prompt), params.max_tokens, sys.maxsize, num_slots)
+    return Request(request_id, prompt, params, max_output_tokens=limit)
 
 
 def _stand_in(plan: StepPlan) -> StepResult:

@@ -5,14 +5,16 @@ Wrong input ends in one line on stderr that says what, the limit and what to do,
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from minipaged.config import EngineConfig, SamplingParams
+from minipaged.config import EngineConfig, SamplingParams, require_real
 
 app = typer.Typer(
     add_completion=False,
@@ -31,10 +33,16 @@ Model = Annotated[
 
 def main() -> None:
     """Entry point of the `minipaged` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may lack Chinese; that is no error
     try:
         code = app(standalone_mode=False)
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `| head` has seen enough
+        sys.exit(1)
     except Exception as error:
         message = _one_line(error)
         if message is None:
@@ -51,7 +59,7 @@ def _one_line(error: Exception) -> str | None:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "minipaged"
         return f"{' '.join(usage().split())} (try: {command} --help)"
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | OSError):
         return " ".join(str(error).split())
     return None
 
@@ -106,12 +114,105 @@ def _answer_as_data(
     }
 
 
+@app.command(epilog='Example: minipaged demo "What is preemption?" "Where is token 37?"')
+def demo(
+    questions: Annotated[
+        list[str] | None, typer.Argument(help="What to ask; without any, eight questions.")
+    ] = None,
+    model: Model = "tutor",
+    max_tokens: Annotated[int, typer.Option(help="Output tokens per answer at most.")] = 400,
+    num_blocks: Annotated[int | None, typer.Option(help="Blocks in the pool.")] = None,
+    block_size: Annotated[int | None, typer.Option(help="Tokens per block.")] = None,
+    max_num_seqs: Annotated[int | None, typer.Option(help="Requests that run at once.")] = None,
+    max_num_batched_tokens: Annotated[int | None, typer.Option(help="Token budget.")] = None,
+    delay: Annotated[
+        float, typer.Option(help="Seconds between two steps of the live view.")
+    ] = 0.05,
+    record: Annotated[Path | None, typer.Option(help="Save a telling moment as SVG here.")] = None,
+    plain: Annotated[bool, typer.Option(help="Plain text, also in a terminal.")] = False,
+) -> None:
+    """Watch questions being answered at once: pool, block tables, queues, budget, text.
+
+    In a terminal: space pauses, n makes one step, + and - change the speed, q ends. Elsewhere the
+    same comes as plain text.
+    """
+    from rich.console import Console
+
+    from minipaged import LLM
+    from minipaged.viz.demo import DEFAULT_QUESTIONS, DEMO_OPTIONS, run_demo
+
+    require_real("delay", delay, 0.0, "0 shows the steps as fast as they come")
+    SamplingParams(max_tokens=max_tokens)  # a wrong number is told before a model is loaded
+    given = {
+        "num_blocks": num_blocks,
+        "block_size": block_size,
+        "max_num_seqs": max_num_seqs,
+        "max_num_batched_tokens": max_num_batched_tokens,
+    }
+    options = DEMO_OPTIONS | {name: value for name, value in given.items() if value is not None}
+    llm = LLM(model, config=EngineConfig.of(**options))
+    run_demo(
+        llm.engine,
+        questions or DEFAULT_QUESTIONS,
+        console=Console(),
+        delay=delay,
+        record=record,
+        plain=plain,
+        max_tokens=max_tokens,
+        nearest_known=llm.nearest_known,
+    )
+
+
 @app.command(epilog="Example: minipaged doctor")
 def doctor() -> int:
     """What is installed, what is missing for what, the memory sum, and one real generation."""
     from minipaged.doctor import examine
 
     return examine()
+
+
+@app.command(epilog="Example: minipaged grade exercises/00_tour.ipynb")
+def grade(
+    paths: Annotated[list[Path], typer.Argument(help="Notebooks, or folders of them.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Of the hidden checks; drawn if left out.")
+    ] = None,
+) -> int:
+    """Points for exercise notebooks; exit code 0 if every exercise passed, 1 if not."""
+    from rich.console import Console
+
+    from minipaged.course.grade import exit_code
+    from minipaged.course.grade import grade as grade_notebooks
+    from minipaged.course.report import render, to_json
+
+    reports = grade_notebooks(paths, seed)
+    if as_json:
+        print(to_json(reports))
+    else:
+        render(reports, Console())
+    return exit_code(reports)
+
+
+@dev.command("build", epilog="Example: minipaged dev build")
+def dev_build(
+    force: Annotated[bool, typer.Option(help="Also what is in step with its source.")] = False,
+) -> None:
+    """Build the notebooks that are out of step with their sources."""
+    from minipaged.course.build import build, find_root
+
+    written = build(find_root(Path.cwd()), force=force, report=print)
+    print(f"{len(written)} notebooks built")
+
+
+@dev.command("check", epilog="Example: minipaged dev check")
+def dev_check() -> int:
+    """Say which notebooks are out of step with their sources; exit code 1 if any."""
+    from minipaged.course.build import find_root, stale
+
+    lines = stale(find_root(Path.cwd()))
+    print("\n".join(lines) or "every notebook is in step with its source")
+    return 1 if lines else 0
 
 
 @bench.command(

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from minipaged.cache.manager import InvariantError
 from minipaged.clock import Clock, WallClock
 from minipaged.components import Components
 from minipaged.config import EngineConfig, SamplingParams
@@ -160,10 +161,21 @@ class Engine:
         """Verify the cache and that every request is where its status says (InvariantError)."""
         self.manager.check()
         running, waiting = self.scheduler.running, list(self.scheduler.waiting)
-        assert {r.request_id for r in [*running, *waiting]} == set(self.requests)
-        assert all(r.status is RequestStatus.RUNNING for r in running)
-        assert {r.request_id for r in running} == set(self.manager.tables)
-        assert len(running) <= self.config.scheduler.max_num_seqs
+        ids = [r.request_id for r in [*running, *waiting]]
+        for right, words in (
+            (sorted(ids) == sorted(self.requests), "the queues do not hold each request once"),
+            (
+                all(r.status is RequestStatus.RUNNING for r in running),
+                "a queue holds another status",
+            ),
+            (
+                {r.request_id for r in running} == set(self.manager.tables),
+                "running requests and block tables differ",
+            ),
+            (len(running) <= self.config.scheduler.max_num_seqs, "more run than max_num_seqs"),
+        ):
+            if not right:
+                raise InvariantError(f"{words}: {running} run, {waiting} wait")
 
     def _tokens_of(self, prompt: str | Sequence[int]) -> list[int]:
         if not isinstance(prompt, str):
@@ -201,12 +213,15 @@ class Engine:
     def _execute(self, plan: StepPlan) -> StepResult:
         self._plan_is_out = True
         try:
-            return self.executor.execute(plan)
+            result = self.executor.execute(plan)
+            _require_tokens(plan, result)
         except BaseException:
             self.scheduler.retract(plan)
-            raise
-        finally:
             self._plan_is_out = False
+            self._apply_aborts()
+            raise
+        self._plan_is_out = False
+        return result
 
     def _output(self, request: Request, result: StepResult, now: float) -> RequestOutput:
         request_id = request.request_id
@@ -257,6 +272,12 @@ class Engine:
     def _tell(self, kind: str, request_id: str, detail: str = "") -> None:
         for observer in self.observers:
             observer.event(kind, request_id, str(detail))
+
+
+def _require_tokens(plan: StepPlan, result: StepResult) -> None:
+    for item in plan.items:
+        if item.sample is not None and not result.token_ids.get(item.request_id):
+            raise RuntimeError(f"the executor returned no token for request {item.request_id!r}")
 
 
 def _seed_of(engine_seed: int, request_id: str) -> int:

@@ -149,10 +149,12 @@ class LLM:
     def stream(self, prompt: Prompt, params: SamplingParams | None = None) -> Iterator[str]:
         """The answer's text piece by piece, as it becomes certain; no piece is empty.
 
-        Closing the iterator early aborts the request.
+        A prompt that can never be served is refused here; the request is queued when the first
+        piece is asked for, and aborted if the iterator is closed early.
         """
-        request_id = self._add(prompt, params or SamplingParams())
-        return self._pieces(request_id)
+        params = params or SamplingParams()
+        self.engine.check_prompt(prompt, params)
+        return self._pieces(prompt, params)
 
     def nearest_known(self, prompt: Prompt, count: int = 3) -> list[str]:
         """For the tutor: known questions most like one that it was not trained on, else []."""
@@ -160,7 +162,8 @@ class LLM:
             return []
         return corpus.nearest(prompt, count)
 
-    def _pieces(self, request_id: str) -> Iterator[str]:
+    def _pieces(self, prompt: Prompt, params: SamplingParams) -> Iterator[str]:
+        request_id = self._add(prompt, params)
         try:
             for output in self._outputs(request_id):
                 if output.new_text:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
+# Threads of two processes that spin against each other on two cores cost far more than they gain;
+# the tests start subprocesses, and a test run should stand other work beside it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from collections.abc import Sequence
 
 import pytest

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from minipaged.cache.manager import InvariantError
 from minipaged.clock import VirtualClock
 from minipaged.components import Components
 from minipaged.config import EngineConfig, SamplingParams
@@ -149,6 +150,47 @@ def test_an_executor_that_fails_loses_nothing(lab):
     engine.assert_clean()
     engine.step()
     assert len(engine.executor.rows) == 0
+
+
+def test_an_executor_that_forgets_a_token_loses_nothing(lab):
+    engine = lab(block_size=4, num_blocks=8)
+    engine.add("A", 6, 5)
+    engine.executor._choose = lambda request_id, spec, digest: 7
+    right, engine.executor.execute = engine.executor.execute, None
+    engine.executor.execute = lambda plan: replace(right(plan), token_ids={})
+    with pytest.raises(RuntimeError, match="no token for request 'A'"):
+        engine.engine.step()
+    engine.engine.check()
+    engine.executor.execute = right
+    engine.run()
+    assert engine.outputs["A"] == [7] * 5
+    engine.assert_clean()
+
+
+def test_an_abort_counts_although_the_step_fails(lab):
+    engine = lab(block_size=4, num_blocks=8)
+    engine.add("A", 6, 5)
+
+    def fail(plan):
+        engine.engine.abort("A")
+        raise OSError("gone")
+
+    engine.executor.during = fail
+    with pytest.raises(OSError, match="gone"):
+        engine.engine.step()
+    engine.assert_clean()
+
+
+def test_check_finds_a_request_in_the_wrong_queue(lab):
+    engine = lab(block_size=4, num_blocks=8)
+    engine.add("A", 6, 5)
+    engine.step()
+    request = engine.engine.scheduler.running.pop()
+    with pytest.raises(InvariantError, match="do not hold each request once"):
+        engine.engine.check()
+    engine.engine.scheduler.waiting.append(request)
+    with pytest.raises(InvariantError, match="running requests and block tables differ"):
+        engine.engine.check()
 
 
 def test_a_scheduler_that_plans_nothing_is_stopped(lab):

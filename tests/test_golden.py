@@ -27,7 +27,7 @@ QUESTIONS = [
     "what is preemption",
     "How large is a moon of cheese?",
 ]
-MAX_TOKENS = 40
+MAX_TOKENS = 60
 
 
 @pytest.fixture(scope="session")
@@ -129,7 +129,7 @@ def test_tokens_equal_transformers_and_plans_equal_the_ledgers(
     assert tokens == {q: reference[q][1] for q, _ in asked}
     twin = sim_twin(llm.engine, {str(i): tokens[q] for i, (q, _) in enumerate(asked)})
     assert serve(twin, asked) == (tokens, plans)
-    if slots < 300:
+    if slots == 260:  # two fit until they have grown; with 176 only one does
         assert llm.engine.metrics.num_preemptions_total > 0
         assert twin.metrics.num_preemptions_total == llm.engine.metrics.num_preemptions_total
 
@@ -151,11 +151,13 @@ def test_aborts_and_mixed_arrivals_change_no_other_answer(reference, seed):
 
 def test_sampled_tokens_do_not_depend_on_the_batch():
     """Temperature 1, fixed seeds: alone, together, in other blocks and chunks, preempted."""
-    params = [SamplingParams(temperature=1.0, seed=s, max_tokens=25) for s in range(4)]
+    params = [SamplingParams(temperature=1.0, seed=s, max_tokens=40) for s in range(4)]
     questions = QUESTIONS[:4]
-    alone = [LLM("tutor").generate(q, p)[0].token_ids for q, p in zip(questions, params, strict=True)]
+    alone = [
+        LLM("tutor").generate(q, p)[0].token_ids for q, p in zip(questions, params, strict=True)
+    ]
     roomy = LLM("tutor", block_size=3).generate(questions, params)
-    tight = LLM("tutor", block_size=4, num_blocks=60, max_num_batched_tokens=33)
+    tight = LLM("tutor", block_size=4, num_blocks=50, max_num_batched_tokens=33)
     assert [c.token_ids for c in roomy] == alone
     assert [c.token_ids for c in tight.generate(questions, params)] == alone
     assert tight.engine.metrics.num_preemptions_total > 0

@@ -175,11 +175,10 @@ class Scheduler:
             num_outputs = len(known) - request.num_prompt_tokens
             if token in request.stop_token_ids and num_outputs > request.params.min_tokens:
                 self._leave(request, FinishReason.STOP)
-            elif num_outputs >= request.max_output_tokens:
+                return
+            if num_outputs >= request.max_output_tokens:
                 self._leave(request, FinishReason.LENGTH)
-            else:
-                continue
-            break
+                return
 
     def _leave(self, request: Request, reason: FinishReason) -> None:
         request.finish(reason)
