@@ -9,7 +9,9 @@ import time
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from minipaged.llm import LLM
@@ -66,7 +68,7 @@ def _packages(console: Console) -> list[str]:
                 version = "none"
             else:
                 purpose += f': pip install "minipaged[{extra}]"'
-        table.add_row(name, version, purpose)
+        table.add_row(name, version, Text(purpose))
     console.print(table)
     return missing
 
@@ -104,7 +106,7 @@ def _generation(llm: LLM, console: Console) -> int:
     (answer,) = llm.generate(QUESTION)
     seconds = time.perf_counter() - began
     console.print(f"Asked: {QUESTION}", highlight=False)
-    console.print(f"  {answer.text}", highlight=False, markup=False)
+    console.print(Padding(Text(answer.text), (0, 2)))
     count = len(answer.token_ids)
     console.print(f"  {count} tokens in {seconds:.2f} s, {count / seconds:.0f} tokens/s")
     if answer.finish_reason != "stop":

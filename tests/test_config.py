@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minipaged.config import CacheConfig, EngineConfig, SamplingParams, SchedulerConfig
+from minipaged.exec.sim_exec import CostModel, SimConfig
 from minipaged.workload import SyntheticWorkload
 
 
@@ -24,6 +25,11 @@ from minipaged.workload import SyntheticWorkload
         (SchedulerConfig, {"max_num_seqs": 0}, "max_num_seqs is 0"),
         (SchedulerConfig, {"max_num_batched_tokens": 0}, "max_num_batched_tokens is 0"),
         (SchedulerConfig, {"watermark_blocks": -1}, "watermark_blocks is -1"),
+        (SchedulerConfig, {"admission_headroom": -1}, "admission_headroom is -1"),
+        (SimConfig, {"vocab_size": 0}, "vocab_size is 0"),
+        (SimConfig, {"num_host_blocks": -1}, "num_host_blocks is -1"),
+        (CostModel, {"peak_flops": 0}, "peak_flops is 0"),
+        (CostModel, {"overhead_s": -1}, "overhead_s is -1"),
         (EngineConfig, {"max_model_len": 1}, "max_model_len is 1"),
         (EngineConfig, {"device": "tpu"}, "choose one of auto, cpu, cuda"),
         (SamplingParams, {"temperature": -0.1}, "temperature is -0.1"),

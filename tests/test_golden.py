@@ -106,7 +106,7 @@ CONFIGS = [
     *[(block_size, 2048, 4096) for block_size in (1, 3, 4, 16)],
     *[(block_size, 50, 400) for block_size in (1, 3, 4, 16)],
     *[(block_size, 7, 260) for block_size in (3, 16)],
-    (4, 1, 400),
+    *[(block_size, 1, 400) for block_size in (1, 3, 4, 16)],
     (16, 64, 176),
 ]
 

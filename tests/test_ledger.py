@@ -128,7 +128,7 @@ def test_rows_are_checked():
         run([({}, [item("a", [1], 0, 0, [8])])])
     with pytest.raises(ValueError, match="start at logical block 2, but only 1 are known"):
         run([({}, [item("a", [1, 2], 0, 0, [0])]), ({}, [item("a", [3], 2, 2, [1])])])
-    with pytest.raises(ValueError, match="3 tokens, but its table has 2 slots"):
+    with pytest.raises(ValueError, match=": 3 tokens, but its table has 2 slots"):
         run([({}, [item("a", [1, 2, 3], 0, 0, [0])])])
 
 

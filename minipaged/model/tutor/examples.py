@@ -11,6 +11,7 @@ from torch import Tensor
 
 from minipaged.model.tokenizer import END, TutorTokenizer
 from minipaged.model.tutor.corpus import Pair
+from minipaged.model.tutor.strays import strays
 
 
 class Example(NamedTuple):
@@ -50,15 +51,21 @@ def careless(question: str, rng: random.Random) -> str:
 
 
 def epochs(
-    pairs: Sequence[Pair], batch_size: int, careless_share: float, seed: int
+    pairs: Sequence[Pair],
+    batch_size: int,
+    careless_share: float,
+    seed: int,
+    stray_share: float = 0.0,
 ) -> Iterator[Batch]:
     """All pairs in shuffled batches, epoch after epoch without end, the same for the same seed.
 
     careless_share: the share of questions that are fed as `careless` makes them.
+    stray_share: how many new `strays` an epoch brings, as a share of the pairs.
     """
     rng = random.Random(seed)
     while True:
-        examples = [_example(pair, careless_share, rng) for pair in pairs]
+        asked = [*pairs, *strays(pairs, round(stray_share * len(pairs)), rng)]
+        examples = [_example(pair, careless_share, rng) for pair in asked]
         # The jitter lets neighbours in length meet in ever new batches.
         examples.sort(key=lambda example: len(example.token_ids) + rng.uniform(-16, 16))
         starts = list(range(0, len(examples), batch_size))

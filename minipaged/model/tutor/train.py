@@ -58,6 +58,7 @@ class Recipe(NamedTuple):
     peak_rate: float = 3e-3
     warmup: int = 100
     careless_share: float = 0.3
+    stray_share: float = 0.2
     target_margin: float = 8.0
     hinge_share: float = 0.5
 
@@ -91,7 +92,9 @@ def train(model: Llama, pairs: Sequence[Pair], recipe: Recipe) -> None:
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=recipe.peak_rate, betas=(0.9, 0.98), weight_decay=0.01
     )
-    batches = epochs(pairs, recipe.batch_size, recipe.careless_share, recipe.seed)
+    batches = epochs(
+        pairs, recipe.batch_size, recipe.careless_share, recipe.seed, recipe.stray_share
+    )
     hinge_from = recipe.steps * (1 - recipe.hinge_share)
     began = time.perf_counter()
     for step, batch in enumerate(itertools.islice(batches, recipe.steps)):
