@@ -244,7 +244,7 @@ class Engine:
             return ""
         ended_by_token = request.finish_reason is FinishReason.STOP
         visible = new_token_ids[:-1] if ended_by_token else new_token_ids
-        text = stream.push(visible, request.num_output_tokens >= request.params.min_tokens)
+        text = stream.push(visible, request.num_output_tokens > request.params.min_tokens)
         if stream.stopped and request.status is RequestStatus.FINISHED:
             request.finish_reason = FinishReason.STOP
         elif stream.stopped:

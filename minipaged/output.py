@@ -59,8 +59,11 @@ class TextStream:
         self.stopped = False
 
     def push(self, token_ids: Sequence[int], may_stop: bool = True) -> str:
-        """The text that has become certain. Sets `stopped` when a stop string was found; the
-        text then ends right before the first of them. Cost: O(new text + longest stop string)."""
+        """The text that has become certain; may_stop: whether a stop string that ends here counts.
+
+        Sets `stopped` when one was found; the text then ends right before the first of them.
+        Cost: O(new text + longest stop string).
+        """
         return self._take(self._utf8.decode(self._decoder.decode_bytes(token_ids)), may_stop)
 
     def close(self) -> str:
@@ -74,9 +77,8 @@ class TextStream:
     def _take(self, text: str, may_stop: bool) -> str:
         text = self._held + text
         self._held = ""
-        if not may_stop:
-            return text
-        found = [at for at in (text.find(s) for s in self._stops) if at >= 0]
+        places = [text.find(stop) for stop in self._stops] if may_stop else []
+        found = [at for at in places if at >= 0]
         if found:
             self.stopped = True
             return text[: min(found)]

@@ -86,6 +86,13 @@ def test_min_tokens_holds_for_stop_strings():
     assert "".join(pieces) == "STOP go "
 
 
+@pytest.mark.parametrize(("min_tokens", "text"), [(5, "ab"), (6, "abSTOP")])
+def test_a_stop_string_may_begin_but_not_end_within_min_tokens(min_tokens, text):
+    """As for stop tokens: the first min_tokens outputs end nothing, the next one may."""
+    pieces, _ = scripted([*b"abSTOP", 257], stop=("STOP",), min_tokens=min_tokens)
+    assert "".join(pieces) == text
+
+
 def test_a_stop_token_of_the_request_has_no_text():
     pieces, outputs = scripted(b"abcdef", stop_token_ids=(ord("d"),))
     assert "".join(pieces) == "abc"

@@ -15,13 +15,14 @@ from minipaged.model.tutor.corpus import REFUSAL, Pair, normalise
 
 THINGS = (
     "coffee, bread, cheese, a guitar, a piano, football, chess, a bicycle, a car, a train, an "
-    "engine, a bridge, a castle, the moon, the sun, a star, a volcano, an ocean, a river, a forest, "
-    "a garden, a rose, an apple, a banana, a horse, a cat, a dog, a bird, a whale, the human heart, "
-    "a vaccine, a headache, sleep, dreams, love, money, a bank, a tax, an election, a law, a poem, "
-    "a novel, a film, a song, a painting, Paris, Rome, Tokyo, Brazil, Egypt, history, physics, "
-    "chemistry, a prime number, an integral, a triangle, Java, Rust, a compiler, a web server, a "
-    "database, an index, a regular expression, a linked list, quicksort, a neural network, "
-    "backpropagation, gradient descent, a diffusion model, a chatbot, blockchain, a phone, a robot"
+    "engine, a bridge, a castle, the moon, the sun, a star, a volcano, an ocean, a river, a "
+    "forest, a garden, a rose, an apple, a banana, a horse, a cat, a dog, a bird, a whale, the "
+    "human heart, a vaccine, a headache, sleep, dreams, love, money, a bank, a tax, an election, "
+    "a law, a poem, a novel, a film, a song, a painting, Paris, Rome, Tokyo, Brazil, Egypt, "
+    "history, physics, chemistry, a prime number, an integral, a triangle, Java, Rust, a "
+    "compiler, a web server, a database, an index, a regular expression, a linked list, "
+    "quicksort, a neural network, backpropagation, gradient descent, a diffusion model, a "
+    "chatbot, blockchain, a phone, a robot"
 ).split(", ")
 ABOUT_THINGS = (
     "What is {}?|Tell me about {}.|How does {} work?|Why is {} important?|Who invented {}?|"
