@@ -56,7 +56,7 @@ def run_scheduler(
     config: EngineConfig, arrivals: Sequence[Arrival], components: Components | None = None
 ) -> SchedulerRun:
     """Drive a scheduler through a workload; every sampled request gets token 0."""
-    parts = components or Components()
+    parts = Components() if components is None else components
     cache = config.cache
     if cache.num_blocks is None:
         raise ValueError("num_blocks is not set: a scheduler run has no memory to derive it from")

@@ -8,15 +8,18 @@ from __future__ import annotations
 import io
 import json
 import os
+import secrets
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from minipaged.config import EngineConfig, SamplingParams, require_real
+from minipaged import __version__
+from minipaged.config import EngineConfig, SamplingParams, require_int, require_real
 
 app = typer.Typer(
+    context_settings={"help_option_names": ["-h", "--help"]},
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -59,13 +62,26 @@ def _one_line(error: Exception) -> str | None:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "minipaged"
         return f"{' '.join(usage().split())} (try: {command} --help)"
+    if isinstance(error, MemoryError):
+        return "out of memory: ask for fewer blocks or requests"
     if isinstance(error, ValueError | OSError):
         return " ".join(str(error).split())
     return None
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"minipaged {__version__}")
+        raise typer.Exit
+
+
 @app.callback(invoke_without_command=True)
-def root(context: typer.Context) -> None:
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="And exit.")
+    ] = False,
+) -> None:
     """Learn how an LLM serving engine works by building one."""
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -77,10 +93,16 @@ def generate(
     model: Model = "tutor",
     max_tokens: Annotated[int, typer.Option(help="Output tokens at most.")] = 512,
     temperature: Annotated[float, typer.Option(help="0 takes the likeliest token.")] = 0.0,
-    seed: Annotated[int | None, typer.Option(help="Fixes what temperature > 0 draws.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Fixes what temperature > 0 draws; else drawn anew.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
 ) -> None:
     """Answer one question; the text appears as it is written."""
+    if seed is None:
+        seed = secrets.randbelow(2**31)
+    require_int("seed", seed, 0, "any non-negative integer will do")
+    _require_unicode(question)
     params = SamplingParams(temperature=temperature, max_tokens=max_tokens, seed=seed)
     from minipaged import LLM
 
@@ -94,6 +116,12 @@ def generate(
     print()
     if nearest:
         print(f"\n{NOT_TRAINED_ON} " + " / ".join(nearest), file=sys.stderr)
+
+
+def _require_unicode(text: str) -> None:
+    """Arguments that the terminal's encoding cannot hold arrive as lone surrogates."""
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise ValueError("the question did not arrive as text: set the locale to UTF-8")
 
 
 NOT_TRAINED_ON = "The tutor was not trained on this question. Near it, it knows:"
@@ -121,36 +149,39 @@ def demo(
     ] = None,
     model: Model = "tutor",
     max_tokens: Annotated[int, typer.Option(help="Output tokens per answer at most.")] = 400,
-    num_blocks: Annotated[int | None, typer.Option(help="Blocks in the pool.")] = None,
-    block_size: Annotated[int | None, typer.Option(help="Tokens per block.")] = None,
-    max_num_seqs: Annotated[int | None, typer.Option(help="Requests that run at once.")] = None,
-    max_num_batched_tokens: Annotated[int | None, typer.Option(help="Token budget.")] = None,
+    num_blocks: Annotated[int, typer.Option(help="Blocks in the pool.")] = 64,
+    block_size: Annotated[int, typer.Option(help="Tokens per block.")] = 16,
+    max_num_seqs: Annotated[int, typer.Option(help="Requests that run at once.")] = 8,
+    max_num_batched_tokens: Annotated[int, typer.Option(help="Token budget of a step.")] = 32,
+    max_model_len: Annotated[int, typer.Option(help="Prompt and answer tokens at most.")] = 512,
     delay: Annotated[
         float, typer.Option(help="Seconds between two steps of the live view.")
     ] = 0.05,
     record: Annotated[Path | None, typer.Option(help="Save a telling moment as SVG here.")] = None,
     plain: Annotated[bool, typer.Option(help="Plain text, also in a terminal.")] = False,
 ) -> None:
-    """Watch questions being answered at once: pool, block tables, queues, budget, text.
+    """Watch questions being answered at once, step by step.
 
-    In a terminal: space pauses, n makes one step, + and - change the speed, q ends. Elsewhere the
+    Shown are the pool, block tables, queues, the token budget, events and the texts. In a terminal: space pauses, n makes one step, + and - change the speed, q ends. Elsewhere the
     same comes as plain text.
     """
     from rich.console import Console
 
     from minipaged import LLM
-    from minipaged.viz.demo import DEFAULT_QUESTIONS, DEMO_OPTIONS, run_demo
+    from minipaged.viz.demo import DEFAULT_QUESTIONS, run_demo
 
     require_real("delay", delay, 0.0, "0 shows the steps as fast as they come")
+    for question in questions or ():
+        _require_unicode(question)
     SamplingParams(max_tokens=max_tokens)  # a wrong number is told before a model is loaded
-    given = {
-        "num_blocks": num_blocks,
-        "block_size": block_size,
-        "max_num_seqs": max_num_seqs,
-        "max_num_batched_tokens": max_num_batched_tokens,
-    }
-    options = DEMO_OPTIONS | {name: value for name, value in given.items() if value is not None}
-    llm = LLM(model, config=EngineConfig.of(**options))
+    config = EngineConfig.of(
+        num_blocks=num_blocks,
+        block_size=block_size,
+        max_num_seqs=max_num_seqs,
+        max_num_batched_tokens=max_num_batched_tokens,
+        max_model_len=max_model_len,
+    )
+    llm = LLM(model, config=config)
     run_demo(
         llm.engine,
         questions or DEFAULT_QUESTIONS,
@@ -165,7 +196,10 @@ def demo(
 
 @app.command(epilog="Example: minipaged doctor")
 def doctor() -> int:
-    """What is installed, what is missing for what, the memory sum, and one real generation."""
+    """Check the installation.
+
+    Prints what is installed and what is missing for what, the memory sum, and a real answer.
+    """
     from minipaged.doctor import examine
 
     return examine()
@@ -179,7 +213,10 @@ def grade(
         int | None, typer.Option(help="Of the hidden checks; drawn if left out.")
     ] = None,
 ) -> int:
-    """Points for exercise notebooks; exit code 0 if every exercise passed, 1 if not."""
+    """Give points for exercise notebooks.
+
+    The exit code is 0 if every exercise passed, 1 if not.
+    """
     from rich.console import Console
 
     from minipaged.course.grade import exit_code
@@ -230,7 +267,10 @@ def bench_scheduler_command(
     arrival_rate: Annotated[float, typer.Option(help="Arrivals per step; 0: all at once.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Of lengths, tokens and arrivals.")] = 0,
 ) -> None:
-    """What one scheduling decision costs, with no model: the median of 3 runs, as one JSON line."""
+    """Time scheduling decisions, with no model.
+
+    Prints one JSON line: the median of 3 runs.
+    """
     from minipaged.bench import bench_scheduler
     from minipaged.workload import SyntheticWorkload
 

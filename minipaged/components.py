@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from minipaged.cache.block import FreeQueue
 from minipaged.cache.manager import KVManager
@@ -19,6 +18,7 @@ from minipaged.cache.table import BlockTable
 from minipaged.config import EngineConfig, SchedulerConfig
 from minipaged.protocols import (
     AdmissionPolicy,
+    AttentionLike,
     BlockPoolLike,
     BlockTableLike,
     FreeQueueLike,
@@ -44,7 +44,7 @@ class Components:
     free_queue: Callable[[int], FreeQueueLike] = FreeQueue
     block_pool: Callable[[int, Callable[[int], FreeQueueLike]], BlockPoolLike] = BlockPool
     block_table: Callable[[int], BlockTableLike] = BlockTable
-    attention: Callable[..., Any] | None = None
+    attention: AttentionLike | None = None
     scheduler: Callable[..., SchedulerLike] = Scheduler
     victim: VictimPolicy = last_admitted
     preemption: PreemptionPolicy = recompute

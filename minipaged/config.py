@@ -11,6 +11,9 @@ import difflib
 from dataclasses import dataclass, field
 from typing import Any
 
+MAX_LOGPROBS = 20
+MAX_NUM_BLOCKS = 2**24  # each costs some 150 bytes of bookkeeping in Python
+
 
 def require_int(name: str, value: object, low: int, advice: str, high: int | None = None) -> None:
     """Raise ValueError unless `value` is an int with low <= value (<= high)."""
@@ -51,7 +54,8 @@ class CacheConfig:
     def __post_init__(self) -> None:
         require_int("block_size", self.block_size, 1, "16 is the usual choice")
         if self.num_blocks is not None:
-            require_int("num_blocks", self.num_blocks, 1, "or leave it out to derive it")
+            advice = "or leave it out to derive it"
+            require_int("num_blocks", self.num_blocks, 1, advice, MAX_NUM_BLOCKS)
         require_int("kv_cache_memory", self.kv_cache_memory, 1, "give bytes, such as 256 * 2**20")
         require_real(
             "gpu_memory_utilization", self.gpu_memory_utilization, 0.01, "0.9 is usual", 1.0
@@ -106,6 +110,8 @@ class EngineConfig:
         if self.max_model_len is not None:
             require_int("max_model_len", self.max_model_len, 2, "a prompt token and an output")
         require_int("seed", self.seed, 0, "any non-negative integer will do")
+        _require_type("cache", self.cache, CacheConfig)
+        _require_type("scheduler", self.scheduler, SchedulerConfig)
         _require_choice("device", self.device, ("auto", "cpu", "cuda"))
         _require_choice("dtype", self.dtype, ("auto", "float32", "bfloat16", "float16"))
         _require_choice("attention_backend", self.attention_backend, ("torch",))
@@ -159,27 +165,39 @@ class SamplingParams:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stop", _strings("stop", self.stop))
-        object.__setattr__(self, "stop_token_ids", tuple(self.stop_token_ids))
+        object.__setattr__(self, "stop_token_ids", _several("stop_token_ids", self.stop_token_ids))
         require_real("temperature", self.temperature, 0.0, "0 is greedy, 1 the model's own odds")
         require_int("top_k", self.top_k, 0, "0 keeps every token")
         require_real("top_p", self.top_p, 1e-6, "1.0 keeps every token", 1.0)
         require_int("max_tokens", self.max_tokens, 1, "ask for at least one token")
+        _require_type("ignore_eos", self.ignore_eos, bool)
         require_int("min_tokens", self.min_tokens, 0, "0 lets it end at once", self.max_tokens)
         for token in self.stop_token_ids:
             require_int("stop_token_ids", token, 0, "give token ids")
         if self.logprobs is not None:
-            require_int("logprobs", self.logprobs, 0, "or None for no report", 20)
+            require_int("logprobs", self.logprobs, 0, "or None for no report", MAX_LOGPROBS)
         if self.seed is not None:
             require_int("seed", self.seed, 0, "or None to derive one")
 
 
 def _strings(name: str, value: object) -> tuple[str, ...]:
     """A string, or several, as a tuple; empty strings are refused, as they would always match."""
-    items = (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
+    items = (value,) if isinstance(value, str) else _several(name, value)
     for item in items:
         if not isinstance(item, str) or not item:
             raise ValueError(f"{name} holds {item!r}, but it must hold non-empty strings")
     return items
+
+
+def _several(name: str, value: object) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise ValueError(f"{name} is {value!r}, but it must be a list, such as []")
+    return tuple(value)
+
+
+def _require_type(name: str, value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} is {value!r}, but it must be a {kind.__name__}")
 
 
 def _require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -80,7 +80,8 @@ def _device(console: Console) -> None:
         console.print(f"GPU: {torch.cuda.get_device_name()}", highlight=False)
     else:
         threads = torch.get_num_threads()
-        console.print(f"No GPU: the model runs on the CPU with {threads} threads", highlight=False)
+        count = "1 thread" if threads == 1 else f"{threads} threads"
+        console.print(f"No GPU: the model runs on the CPU with {count}", highlight=False)
 
 
 def _memory(llm: LLM, console: Console) -> None:

@@ -7,9 +7,7 @@ Everything here works on tokens; text is added where a tokenizer was given. No t
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from minipaged.cache.manager import InvariantError
@@ -17,19 +15,11 @@ from minipaged.clock import Clock, WallClock
 from minipaged.components import Components
 from minipaged.config import EngineConfig, SamplingParams
 from minipaged.exec.base import Executor
+from minipaged.intake import Intake, Tokenizer
 from minipaged.metrics import Metrics, RequestTimes
 from minipaged.output import RequestOutput, TextStream
 from minipaged.plan import StepPlan, StepResult
 from minipaged.request import FinishReason, Request, RequestStatus
-from minipaged.sched.limits import max_output_tokens
-
-
-class Tokenizer(Protocol):
-    """What the engine needs to take and give text."""
-
-    def prompt_ids(self, text: str) -> list[int]: ...
-
-    def decode_bytes(self, token_ids: Sequence[int]) -> bytes: ...
 
 
 class Observer(Protocol):
@@ -62,11 +52,10 @@ class Engine:
         vocab_size: int | None = None,
         eos_token_ids: Sequence[int] = (),
     ) -> None:
-        if config.cache.num_blocks is None or config.max_model_len is None:
-            raise ValueError("an Engine needs num_blocks and max_model_len: set both, or use LLM")
-        parts = components or Components()
+        if config.cache.num_blocks is None:
+            raise ValueError("an Engine needs num_blocks: set it, or use LLM")
+        parts = Components() if components is None else components
         self.config = config
-        self.max_model_len = config.max_model_len
         self.executor = executor
         self.clock: Clock = clock or WallClock()
         self.manager = parts.make_manager(config.cache.num_blocks, config.cache.block_size)
@@ -76,11 +65,11 @@ class Engine:
         self.requests: dict[str, Request] = {}
         self.times: dict[str, RequestTimes] = {}
         self._tokenizer = tokenizer
-        self._vocab_size = vocab_size
-        self._eos = tuple(eos_token_ids)
+        self._intake = Intake(config, self.manager.num_slots, tokenizer, vocab_size, eos_token_ids)
         self._streams: dict[str, TextStream] = {}
         self._aborts: dict[str, None] = {}
-        self._plan_is_out = False
+        self._in_step = False
+        self._was_empty = False
 
     def add_request(
         self,
@@ -91,21 +80,11 @@ class Engine:
         arrival_time: float | None = None,
     ) -> None:
         """Queue a request. ValueError, and nothing changed, if it can never be served."""
-        params = params or SamplingParams()
+        params = SamplingParams() if params is None else params
         if request_id in self.requests:
             raise ValueError(f"request id {request_id!r} is live already: choose another")
-        token_ids = self.check_prompt(prompt, params)
-        if not params.ignore_eos:
-            params = replace(params, stop_token_ids=(*params.stop_token_ids, *self._eos))
         arrival = self.clock.now() if arrival_time is None else arrival_time
-        request = Request(
-            request_id,
-            token_ids,
-            params,
-            max_output_tokens=self._max_outputs(len(token_ids), params),
-            arrival_time=arrival,
-            seed=_seed_of(self.config.seed, request_id) if params.seed is None else params.seed,
-        )
+        request = self._intake.request(request_id, prompt, params, arrival)
         self.requests[request_id] = request
         self.times[request_id] = RequestTimes(arrival)
         if self._tokenizer is not None:
@@ -115,27 +94,23 @@ class Engine:
 
     def check_prompt(self, prompt: str | Sequence[int], params: SamplingParams) -> list[int]:
         """The prompt's tokens; ValueError says why it can never be served."""
-        if params.stop and self._tokenizer is None:
-            raise ValueError(f"stop strings {params.stop} need a tokenizer: use stop_token_ids")
-        token_ids = self._tokens_of(prompt)
-        self._max_outputs(len(token_ids), params)
-        for token in token_ids:
-            known = isinstance(token, int) and token >= 0
-            if not known or (self._vocab_size is not None and token >= self._vocab_size):
-                limit = "any size" if self._vocab_size is None else f"0 to {self._vocab_size - 1}"
-                raise ValueError(f"prompt token {token!r} is not a token id: give ints, {limit}")
-        return token_ids
+        return self._intake.token_ids(prompt, params)
 
     def abort(self, request_ids: str | Iterable[str]) -> None:
         """End requests whatever they are doing. Unknown and finished ids are ignored.
 
-        While a step is being executed the abort waits for its end: blocks in use by the step are
-        never handed out under it.
+        During a step (from a callback, say) the abort waits for its end: blocks in use by the
+        step are never handed out under it.
         """
         ids = [request_ids] if isinstance(request_ids, str) else list(request_ids)
         self._aborts |= dict.fromkeys(i for i in ids if i in self.requests)
-        if not self._plan_is_out:
+        if not self._in_step:
             self._apply_aborts()
+
+    @property
+    def max_model_len(self) -> int:
+        """Prompt and output tokens of one request at most."""
+        return self.config.max_model_len or 0
 
     def has_unfinished_requests(self) -> bool:
         """True while any request is waiting or running."""
@@ -144,18 +119,21 @@ class Engine:
     def step(self) -> list[RequestOutput]:
         """One turn: schedule, execute, commit. Returns the news of every request that has some.
 
-        If the executor raises, the step's requests wait again as if preempted, and the error
-        goes on to the caller.
+        Whatever raises before the commit (a policy, an observer, the executor), the step's
+        requests then wait again as if preempted, nothing is lost, and the error goes on to the
+        caller.
         """
-        plan = self._make_plan()
-        result = self._execute(plan)
-        self.clock.advance(result.elapsed)
-        now = self.clock.now()
-        outputs = [self._output(r, result, now) for r in self.scheduler.commit(plan, result)]
-        for observer in self.observers:
-            observer.committed(self, plan, result, outputs)
-        self._apply_aborts()
-        return outputs
+        self._in_step = True
+        try:
+            plan = self.scheduler.schedule()
+            result = self._carry_out(plan)
+            outputs = self._take_over(plan, result)
+            for observer in self.observers:
+                observer.committed(self, plan, result, outputs)
+            return outputs
+        finally:
+            self._in_step = False
+            self._apply_aborts()
 
     def check(self) -> None:
         """Verify the cache and that every request is where its status says (InvariantError)."""
@@ -166,8 +144,9 @@ class Engine:
             (sorted(ids) == sorted(self.requests), "the queues do not hold each request once"),
             (
                 all(r.status is RequestStatus.RUNNING for r in running),
-                "a queue holds another status",
+                "running holds another status",
             ),
+            (all(r.status in _WAITING for r in waiting), "waiting holds another status"),
             (
                 {r.request_id for r in running} == set(self.manager.tables),
                 "running requests and block tables differ",
@@ -177,51 +156,61 @@ class Engine:
             if not right:
                 raise InvariantError(f"{words}: {running} run, {waiting} wait")
 
-    def _tokens_of(self, prompt: str | Sequence[int]) -> list[int]:
-        if not isinstance(prompt, str):
-            return list(prompt)
-        if not prompt:
-            raise ValueError("the prompt is empty: give at least one character")
-        if self._tokenizer is None:
-            raise ValueError("this engine has no tokenizer: give the prompt as token ids")
-        return self._tokenizer.prompt_ids(prompt)
+    def _carry_out(self, plan: StepPlan) -> StepResult:
+        """Announce and execute a plan, or take it back."""
+        told = 0
+        try:
+            told = self._tell_preempted(told)
+            self._announce(plan)
+            result = self.executor.execute(plan)
+            _require_tokens(plan, result)
+            self.clock.advance(result.elapsed)
+        except BaseException:
+            self.scheduler.retract(plan)
+            self._tell_preempted(told)
+            raise
+        return result
 
-    def _max_outputs(self, num_prompt_tokens: int, params: SamplingParams) -> int:
-        return max_output_tokens(
-            num_prompt_tokens, params.max_tokens, self.max_model_len, self.manager.num_slots
-        )
+    def _tell_preempted(self, told: int) -> int:
+        """Count and tell the victims from number `told` on; returns how many there are."""
+        victims = self.scheduler.preempted
+        self.metrics.num_preemptions_total += len(victims) - told
+        for victim in victims[told:]:
+            self._tell("preempted", victim.request_id)
+        return len(victims)
 
-    def _make_plan(self) -> StepPlan:
-        plan = self.scheduler.schedule()
-        running, waiting = len(self.scheduler.running), len(self.scheduler.waiting)
-        if plan.is_empty() and self.requests and not self.scheduler.preempted:
-            raise RuntimeError(
-                f"the scheduler planned nothing although {running} requests run and {waiting} "
-                f"wait: it would spin for ever"
-            )
+    def _announce(self, plan: StepPlan) -> None:
+        self._require_progress(plan)
         used = self.manager.num_blocks - self.manager.pool.num_free
+        running, waiting = len(self.scheduler.running), len(self.scheduler.waiting)
         self.metrics.planned(plan, running, waiting, used, self.manager.num_blocks)
-        self.metrics.num_preemptions_total += len(self.scheduler.preempted)
         now = self.clock.now()
         for item in plan.items:
             if item.first_block == 0:
                 self.times[item.request_id].scheduled(now)
         for observer in self.observers:
             observer.planned(self, plan)
-        return plan
 
-    def _execute(self, plan: StepPlan) -> StepResult:
-        self._plan_is_out = True
+    def _require_progress(self, plan: StepPlan) -> None:
+        """One empty step may follow from a preemption; a second, or one without, is a spin."""
+        is_empty = plan.is_empty() and bool(self.requests)
+        if is_empty and (self._was_empty or not self.scheduler.preempted):
+            running, waiting = len(self.scheduler.running), len(self.scheduler.waiting)
+            raise RuntimeError(
+                f"the scheduler planned nothing although {running} requests run and {waiting} "
+                f"wait: it would spin for ever"
+            )
+        self._was_empty = is_empty
+
+    def _take_over(self, plan: StepPlan, result: StepResult) -> list[RequestOutput]:
+        """Commit, and make outputs; a request that ended is let go of even if its text fails."""
+        now, changed = self.clock.now(), list(self.scheduler.commit(plan, result))
         try:
-            result = self.executor.execute(plan)
-            _require_tokens(plan, result)
-        except BaseException:
-            self.scheduler.retract(plan)
-            self._plan_is_out = False
-            self._apply_aborts()
-            raise
-        self._plan_is_out = False
-        return result
+            return [self._output(request, result, now) for request in changed]
+        finally:
+            for request in changed:
+                if request.finish_reason is not None and request.request_id in self.requests:
+                    self._forget(request, request.finish_reason)
 
     def _output(self, request: Request, result: StepResult, now: float) -> RequestOutput:
         request_id = request.request_id
@@ -254,12 +243,11 @@ class Engine:
         return text
 
     def _apply_aborts(self) -> None:
-        for request_id in self._aborts:
-            request = self.requests.get(request_id)
+        while self._aborts:  # an observer that hears of one may ask for more
+            request = self.requests.get(self._aborts.popitem()[0])
             if request is not None:
                 self.scheduler.finish(request, FinishReason.ABORT)
                 self._forget(request, FinishReason.ABORT)
-        self._aborts = {}
 
     def _forget(self, request: Request, reason: FinishReason) -> None:
         """A request has ended: count it and let go of everything kept for it."""
@@ -274,13 +262,10 @@ class Engine:
             observer.event(kind, request_id, str(detail))
 
 
+_WAITING = (RequestStatus.WAITING, RequestStatus.PREEMPTED)
+
+
 def _require_tokens(plan: StepPlan, result: StepResult) -> None:
     for item in plan.items:
         if item.sample is not None and not result.token_ids.get(item.request_id):
             raise RuntimeError(f"the executor returned no token for request {item.request_id!r}")
-
-
-def _seed_of(engine_seed: int, request_id: str) -> int:
-    """A request's own seed: depends on its id, not on when it arrives or what runs beside it."""
-    digest = hashlib.blake2b(f"{engine_seed}/{request_id}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big")

@@ -98,12 +98,13 @@ def _params(rng: random.Random, vocab_size: int) -> SamplingParams:
 
 
 class _AbortingExecutor(SimExecutor):
-    """A ledger executor during whose steps somebody calls abort."""
+    """A ledger executor during whose steps the cache is checked and somebody calls abort."""
 
     engine: Engine
     victims: Sequence[str] = ()
 
     def execute(self, plan: StepPlan) -> StepResult:
+        self.engine.manager.check()  # while tokens are in flight
         result = SimExecutor.execute(self, plan)
         self.engine.abort(self.victims)
         return result

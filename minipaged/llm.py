@@ -23,7 +23,7 @@ from minipaged.model.loader import load_llama
 from minipaged.model.tokenizer import Tokenizer, TutorTokenizer
 from minipaged.model.tutor import corpus
 from minipaged.output import RequestOutput
-from minipaged.plan import TokenLogprobs
+from minipaged.plan import StepPlan, StepResult, TokenLogprobs
 
 TUTOR = Path(__file__).parent / "model" / "tutor" / "weights"
 
@@ -66,8 +66,9 @@ class LLM:
         model: config.json, tokenizer.json, *.safetensors.
     config, or its fields by name as keywords: see EngineConfig. num_blocks and max_model_len may
         be left out; memory and the model decide then.
-    engine: for add_request / step / abort, metrics and observers. memory: the sum behind the
-        pool's size. ValueError for what cannot be served or loaded, in one line.
+    engine: for add_request / step / abort, metrics and observers; requests added there are moved
+        on by generate and stream, which keep only the outputs of their own. memory: the sum
+        behind the pool's size. ValueError for what cannot be served or loaded, in one line.
     """
 
     def __init__(
@@ -81,8 +82,10 @@ class LLM:
     ) -> None:
         if config is not None and options:
             raise ValueError(f"give either config or {sorted(options)}, not both")
-        config = config or EngineConfig.of(**options)
-        parts = components or Components()
+        config = EngineConfig.of(**options) if config is None else config
+        parts = Components() if components is None else components
+        if not isinstance(config, EngineConfig) or not isinstance(parts, Components):
+            raise ValueError(f"give an EngineConfig and Components, not {config!r} and {parts!r}")
         self._is_tutor = str(model) == "tutor"
         folder = _folder_of(model)
         self.tokenizer = _load_tokenizer(folder, self._is_tutor)
@@ -115,7 +118,8 @@ class LLM:
             eos_token_ids=self.tokenizer.eos_token_ids,
         )
         self._ids = itertools.count()
-        self._inboxes: dict[str, deque[RequestOutput]] = {}
+        self._inboxes = _Inboxes()
+        self.engine.observers.append(self._inboxes)
 
     def generate(
         self,
@@ -129,16 +133,18 @@ class LLM:
         """
         prompts = _as_list(prompts)
         chosen = _one_each(params, len(prompts))
+        token_ids = []
         for number, (prompt, one) in enumerate(zip(prompts, chosen, strict=True)):
             try:
-                self.engine.check_prompt(prompt, one)
+                token_ids.append(self.engine.check_prompt(prompt, one))
             except ValueError as error:
                 where = f"prompt {number}: " if len(prompts) > 1 else ""
                 raise ValueError(f"{where}{error}") from None
         completions = [Completion(prompt) for prompt in prompts]
         ids: list[str] = []
         try:
-            ids += [self._add(p, one) for p, one in zip(prompts, chosen, strict=True)]
+            for known, one in zip(token_ids, chosen, strict=True):
+                ids.append(self._add(known, one))
             for request_id, completion in zip(ids, completions, strict=True):
                 for output in self._outputs(request_id):
                     completion.add(output)
@@ -152,15 +158,18 @@ class LLM:
         A prompt that can never be served is refused here; the request is queued when the first
         piece is asked for, and aborted if the iterator is closed early.
         """
-        params = params or SamplingParams()
+        params = SamplingParams() if params is None else params
         self.engine.check_prompt(prompt, params)
         return self._pieces(prompt, params)
 
     def nearest_known(self, prompt: Prompt, count: int = 3) -> list[str]:
-        """For the tutor: known questions most like one that it was not trained on, else []."""
+        """For the tutor: known questions most like one that it was not trained on, else [].
+
+        If none has anything in common with it, the corpus's first questions are named.
+        """
         if not self._is_tutor or not isinstance(prompt, str) or corpus.known(prompt):
             return []
-        return corpus.nearest(prompt, count)
+        return corpus.nearest(prompt, count) or [pair.question for pair in corpus.pairs()[:count]]
 
     def _pieces(self, prompt: Prompt, params: SamplingParams) -> Iterator[str]:
         request_id = self._add(prompt, params)
@@ -172,49 +181,76 @@ class LLM:
             self._drop([request_id])
 
     def _add(self, prompt: Prompt, params: SamplingParams) -> str:
-        request_id = f"request-{next(self._ids)}"
+        while (request_id := f"request-{next(self._ids)}") in self.engine.requests:
+            pass
         self.engine.add_request(request_id, prompt, params)
-        self._inboxes[request_id] = deque()
+        self._inboxes.open(request_id)
         return request_id
 
     def _outputs(self, request_id: str) -> Iterator[RequestOutput]:
         """One request's outputs; steps the engine whenever none is there."""
-        inbox = self._inboxes[request_id]
+        inbox = self._inboxes.of[request_id]
         finished = False
         while not finished:
             while not inbox:
-                self._step(request_id)
+                if request_id not in self.engine.requests:
+                    raise RuntimeError(f"{request_id} was aborted while its answer was being read")
+                self.engine.step()
             output = inbox.popleft()
             finished = output.finished
             yield output
 
-    def _step(self, request_id: str) -> None:
-        """One engine step; each output goes to the inbox of its request."""
-        if request_id not in self.engine.requests:
-            raise RuntimeError(f"{request_id} was aborted while its answer was being read")
-        for output in self.engine.step():
-            inbox = self._inboxes.get(output.request_id)
-            if inbox is not None:
-                inbox.append(output)
-
     def _drop(self, request_ids: Sequence[str]) -> None:
         self.engine.abort(request_ids)
         for request_id in request_ids:
-            self._inboxes.pop(request_id, None)
+            self._inboxes.of.pop(request_id, None)
+
+
+class _Inboxes:
+    """An observer that keeps the outputs of some requests until they are read.
+
+    of: request id to its outputs. Whoever steps the engine fills them.
+    """
+
+    def __init__(self) -> None:
+        self.of: dict[str, deque[RequestOutput]] = {}
+
+    def open(self, request_id: str) -> None:
+        """Keep this request's outputs from now on."""
+        self.of[request_id] = deque()
+
+    def event(self, kind: str, request_id: str, detail: str = "") -> None: ...
+
+    def planned(self, engine: Engine, plan: StepPlan) -> None: ...
+
+    def committed(
+        self, engine: Engine, plan: StepPlan, result: StepResult, outputs: list[RequestOutput]
+    ) -> None:
+        """Sort the outputs of one step."""
+        for output in outputs:
+            inbox = self.of.get(output.request_id)
+            if inbox is not None:
+                inbox.append(output)
 
 
 def _as_list(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
     """One prompt, or several, as a list; a sequence of ints is one prompt."""
-    if isinstance(prompts, str) or (prompts and isinstance(prompts[0], int)):
-        return [prompts]  # type: ignore[list-item]
-    return list(prompts)  # type: ignore[arg-type]
+    if isinstance(prompts, str):
+        return [prompts]
+    if not isinstance(prompts, list | tuple):
+        raise ValueError(f"prompts is {prompts!r:.80}: give a text, token ids, or a list of them")
+    if prompts and isinstance(prompts[0], int):
+        return [prompts]
+    return list(prompts)
 
 
 def _one_each(
     params: SamplingParams | Sequence[SamplingParams] | None, count: int
 ) -> list[SamplingParams]:
     if params is None or isinstance(params, SamplingParams):
-        return [params or SamplingParams()] * count
+        return [SamplingParams() if params is None else params] * count
+    if not isinstance(params, list | tuple):
+        raise ValueError(f"params is {params!r:.80}: give a SamplingParams, or one for each prompt")
     if len(params) != count:
         raise ValueError(f"{len(params)} SamplingParams for {count} prompts: give one, or {count}")
     return list(params)
@@ -223,7 +259,7 @@ def _one_each(
 def _folder_of(model: str | Path) -> Path:
     if str(model) == "tutor":
         return TUTOR
-    if not Path(model).is_dir():
+    if not str(model) or not Path(model).is_dir():
         raise ValueError(f"no model {str(model)!r}: give 'tutor' or a model folder that exists")
     return Path(model)
 

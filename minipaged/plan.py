@@ -67,7 +67,7 @@ class StepPlan:
 
     swap_out: device block to host block. swap_in: host block to device block.
     copies: device block to device block (copy-on-write). finished: ids whose rows the executor
-    may forget, since the last plan; a preempted request is no longer known either, and comes
+    may forget, since the last plan. The row of a preempted request means nothing until it comes
     back with a whole table.
     """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from minipaged.plan import StepPlan, StepResult
@@ -85,7 +85,10 @@ class BlockTableLike(Protocol):
     """Logical to physical blocks of one sequence. Made with the block size.
 
     The table holds its blocks in the sense of refcount, but calls no pool: the manager allocates
-    and frees. `block_ids` is read by the manager at every step.
+    and frees. At every step the manager reads `block_ids`; when a request grows it calls
+    append_blocks, and sends the entries that then stand in `block_ids` to the executor; when the
+    request leaves it calls release. slot and slot_mapping are asked by KVManager.check, lessons
+    and pictures: an executor does the same sum on its own copy, vectorised.
     """
 
     block_ids: list[int]
@@ -110,8 +113,16 @@ class BlockTableLike(Protocol):
 class SchedulerLike(Protocol):
     """What runs in this step.
 
-    The engine calls schedule, then commit (or retract) with that plan, in turn. It calls
-    finish only while no plan is out. `preempted` names the victims of the latest schedule().
+    Made as make(config, manager, victim=…, admission=…). The engine calls schedule, then commit
+    (or retract) with that plan, in turn; it calls add and finish only while no plan is out.
+
+    waiting: the next to be admitted first. running: in order of admission. preempted: the victims
+    of the latest schedule() or retract(). Every live request is in exactly one of the first two,
+    with the status that belongs there. Blocks come from manager.grow and go by manager.release.
+
+    A plan's items: a request that is new or was preempted sends its whole table (first_block 0),
+    any other the entries that grow returned. plan.finished names every request that ended since
+    the plan before, however it ended; each exactly once.
     """
 
     waiting: deque[Request]
@@ -127,7 +138,13 @@ class SchedulerLike(Protocol):
         ...
 
     def commit(self, plan: StepPlan, result: StepResult) -> list[Request]:
-        """Take over the tokens; returns the requests that got some. O(items)."""
+        """Take over what the plan computed. O(items).
+
+        For each item: num_computed_tokens grows by its tokens and num_inflight_tokens is 0 again;
+        new tokens are appended one by one. A stop token after more than min_tokens outputs ends
+        the request with reason STOP, the max_output_tokens-th output with LENGTH; its blocks are
+        freed. Returns a new list of the requests that got tokens, the ended ones included.
+        """
         ...
 
     def finish(self, request: Request, reason: FinishReason) -> None:
@@ -140,7 +157,10 @@ class SchedulerLike(Protocol):
 
 
 class VictimPolicy(Protocol):
-    """Whom to preempt when a running request finds no block."""
+    """Whom to preempt when a running request finds no block. O(running) at most.
+
+    Asked again until the request can grow; must name one of `running` each time.
+    """
 
     def __call__(self, running: Sequence[Request], needy: Request) -> Request:
         """Choose among `running` (admission order). `needy` itself may be the answer."""
@@ -156,6 +176,16 @@ class AdmissionPolicy(Protocol):
     def __call__(self, blocks_needed: int, num_free: int) -> bool:
         """May a request enter whose known tokens need `blocks_needed` more blocks? O(1)."""
         ...
+
+
+class AttentionLike(Protocol):
+    """What queries read from the paged pool: kernels/meta.py has shapes and meaning.
+
+    Called once a layer and step, after this step's keys and values were stored. It may keep what
+    it works out from `meta` in meta.memo for the other layers.
+    """
+
+    def __call__(self, q: Any, k_pool: Any, v_pool: Any, meta: Any) -> Any: ...
 
 
 class PreemptionPolicy(Protocol):

@@ -46,7 +46,10 @@ _LEGAL: dict[RequestStatus, frozenset[RequestStatus]] = {
 
 
 class Request:
-    """The state of one sequence. Written by the scheduler only; a user reads RequestOutput.
+    """The state of one sequence. A user reads RequestOutput instead.
+
+    Written by the scheduler; by the manager (computed and in-flight counts when blocks come and
+    go) and, for a stop string, the finish reason by the engine.
 
     request_id: the caller's name for it, unique among live requests.
     token_ids: prompt, then outputs; only ever appended to.

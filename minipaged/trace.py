@@ -86,7 +86,8 @@ class Trace:
     @classmethod
     def load(cls, path: Path) -> Trace:
         """Read what `save` wrote; ValueError names the line that is not a step."""
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # not splitlines: a text may hold U+2028 and the like, which JSON leaves as they are
+        lines = [line for line in path.read_text(encoding="utf-8").split("\n") if line]
         trace: Trace | None = None
         for number, line in enumerate(lines, 1):
             try:
@@ -134,8 +135,6 @@ class Recorder:
     def planned(self, engine: Engine, plan: StepPlan) -> None:
         """A plan was made; tables are shown as this step uses them."""
         tables = {i: list(t.block_ids) for i, t in engine.manager.tables.items()}
-        for request in engine.scheduler.preempted:
-            self.event("preempted", request.request_id)
         for item in plan.items:
             if item.first_block == 0:
                 self.event("admitted", item.request_id)

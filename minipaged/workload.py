@@ -39,7 +39,7 @@ class SyntheticWorkload:
     vocabulary: tuple[int, int] = (100, 49_000)
 
     def __post_init__(self) -> None:
-        require_int("requests", self.requests, 1, "ask for at least one")
+        require_int("requests", self.requests, 1, "more would fill the memory", 10**6)
         for name in ("prompt_len", "output_len"):
             low, high = getattr(self, name)
             require_int(f"{name} LO", low, 1, "a request has at least one token")

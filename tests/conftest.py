@@ -27,9 +27,11 @@ class PlanLog(SimExecutor):
         super().__init__(*args, **kwargs)
         self.plans: list[StepPlan] = []
         self.during = None
+        self.check = lambda: None
 
     def execute(self, plan: StepPlan) -> StepResult:
         self.plans.append(plan)
+        self.check()  # while tokens are in flight: what is about to be written must be unshared
         result = super().execute(plan)
         if self.during is not None:
             self.during(plan)
@@ -50,6 +52,7 @@ class Lab:
             components=components,
             vocab_size=vocab_size,
         )
+        self.executor.check = self.engine.manager.check
         self.outputs: dict[str, list[int]] = {}
         self.reasons: dict[str, str] = {}
 

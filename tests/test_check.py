@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import pytest
 
@@ -13,8 +15,8 @@ from minipaged.course.catalog import catalog
 from minipaged.course.check import CheckFailed, check
 from minipaged.course.checks import lesson_00
 from minipaged.course.checks.base import check_of
-from minipaged.course.script import run
-from minipaged.course.verdict import judge
+from minipaged.course.script import Fault, run
+from minipaged.course.verdict import judge, say_fault
 
 RIGHT = {
     "negated floor": "return -(-num_tokens // block_size)",
@@ -33,7 +35,12 @@ WRONG = {
     "return num_tokens // block_size": "The count is rounded down",
     "return num_tokens // block_size + 1": "One block is added every time",
     "return round(num_tokens / block_size)": "rounded to the nearest whole number",
-    "return -(-num_tokens // 16)": "block_size makes no difference to the result",
+    "return -(-num_tokens // 16)": "Is 16 written into the code?",
+    "return num_tokens // 16": "Is 16 written into the code?",
+    "return -(-block_size // num_tokens)": "The arguments have changed places",
+    "return block_size // num_tokens if num_tokens else 0": "The arguments have changed places",
+    "return 1": "The answer is always the same",
+    "return 0": "The answer is always the same",
     "return max(1, -(-num_tokens // block_size))": "All is right but for a request without tokens",
     "return num_tokens % block_size": "the number of tokens in the last block",
     "return -(-num_tokens // block_size) * block_size": "the number of slots in those blocks",
@@ -42,6 +49,9 @@ WRONG = {
     "return str(-(-num_tokens // block_size))": "Return the number itself, not its text",
     "print(-(-num_tokens // block_size))": "write `return` where `print` stands",
     "-(-num_tokens // block_size)": "is a `return` missing?",
+    "yield num_tokens": "is there a `yield` in the function?",
+    "import numpy\nreturn numpy.ceil(num_tokens / block_size)": "class float64 was returned",
+    "import numpy\nreturn -(-numpy.int64(num_tokens) // block_size)": "class int64 was returned",
     "raise NotImplementedError()": "Not solved yet: replace `raise NotImplementedError()`",
     "return num_tokens // 0": "raised ZeroDivisionError: integer division or modulo by zero, in",
     "import sys\nsys.exit(0)": "Your code ended the program (SystemExit)",
@@ -78,8 +88,7 @@ def test_right_answers_pass(capfd, body):
 @pytest.mark.parametrize("body", WRONG)
 def test_each_wrong_idea_has_its_own_message(capfd, body):
     out = printed(capfd, define(body))
-    told = [said for said in WRONG.values() if said in out]
-    assert told == [WRONG[body]]
+    assert {said for said in WRONG.values() if said in out} == {WRONG[body]}
     assert 'Stuck? check("00.1", blocks_needed, hint=1) shows the first of 3 hints.' in out
 
 
@@ -138,6 +147,30 @@ class Three(int):
 def test_only_plain_values_count(capfd, value):
     out = printed(capfd, lambda num_tokens, block_size: value)
     assert f"An object of class {type(value).__name__} was returned, but an int" in out
+
+
+@pytest.mark.parametrize("name", ["float64", "int64", "Fraction"])
+def test_a_number_of_another_class_is_to_be_wrapped(capfd, name):
+    out = printed(capfd, lambda num_tokens, block_size: type(name, (float,), {})(3))
+    assert f"class {name} was returned, but an int (a whole number) is expected. Wrap it" in out
+    assert "Wrap it in int(...)." in out
+
+
+def test_a_coroutine_is_named_and_closed(capfd):
+    async def blocks_needed(num_tokens, block_size):
+        return -(-num_tokens // block_size)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        out = printed(capfd, blocks_needed)
+        gc.collect()
+    assert "This is a coroutine: is there an `async` before `def`?" in out
+    assert [str(warning.message) for warning in caught] == []
+
+
+def test_a_line_that_is_not_known_is_not_quoted():
+    fault = Fault(["KeyError"], "3", 7, "")
+    assert say_fault(fault) == "Your code raised KeyError: 3, in line 7 of the cell."
 
 
 def test_an_exception_shows_the_learners_own_line(capfd, tmp_path):

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+import minipaged
+
 
 def run(*arguments, **options):
     return subprocess.run(
@@ -41,6 +43,11 @@ def call(monkeypatch, capsys, *arguments):
         (["generate", "x", "--max-tokens", "0"], "max_tokens is 0"),
         (["generate", "x", "--model", "nowhere"], "no model 'nowhere'"),
         (["generate", ""], "the prompt is empty"),
+        (["generate", "  "], "the prompt is empty"),
+        (["generate", "\udce4"], "set the locale to UTF-8"),
+        (["generate", "x", "--seed", "-1"], "seed is -1"),
+        (["demo", "x", "--num-blocks", "0"], "num_blocks is 0"),
+        (["demo", "x", "--delay", "-1"], "delay is -1"),
         (["generate", "x" * 3000], "max_model_len is 1024"),
         (["bench", "scheduler", "--requests", "0"], "requests is 0"),
         (["bench", "scheduler", "--prompt-len", "9", "3"], "HI may not be below LO"),
@@ -60,6 +67,11 @@ def test_every_command_helps_with_an_example(monkeypatch, capsys, command):
     code, out, _ = call(monkeypatch, capsys, *command.split(), "--help")
     assert code == 0
     assert f"Example: minipaged {command}" in " ".join(out.split())
+
+
+def test_version(monkeypatch, capsys):
+    code, out, _ = call(monkeypatch, capsys, "--version")
+    assert (code, out) == (0, f"minipaged {minipaged.__version__}\n")
 
 
 def test_no_command_shows_the_help(monkeypatch, capsys):

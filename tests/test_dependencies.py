@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "clock": set(),
     "metrics": {"plan"},
     "output": {"plan", "metrics"},
+    "intake": {"config", "request", "sched"},
     "cache": {"config", "request", "plan", "protocols"},
     "sched": {"config", "request", "plan", "protocols", "cache"},
     "exec": {"config", "plan", "kernels", "model"},

@@ -14,6 +14,7 @@ from minipaged.engine import Engine
 from minipaged.exec.sim_exec import SimConfig, SimExecutor
 from minipaged.request import Request, RequestStatus
 from minipaged.sched.policy import last_admitted
+from minipaged.sched.scheduler import Scheduler
 
 
 class Bytes:
@@ -195,6 +196,7 @@ def test_check_finds_a_request_in_the_wrong_queue(lab):
     request = engine.engine.scheduler.running.pop()
     with pytest.raises(InvariantError, match="do not hold each request once"):
         engine.engine.check()
+    request.move_to(RequestStatus.PREEMPTED)
     engine.engine.scheduler.waiting.append(request)
     with pytest.raises(InvariantError, match="running requests and block tables differ"):
         engine.engine.check()
@@ -282,3 +284,208 @@ def test_derived_seeds_depend_on_id_and_engine_seed_only():
     assert seeds(0, "ab") == {k: v for k, v in seeds(0, "bca").items() if k in "ab"}
     assert seeds(0, "a") != seeds(1, "a")
     assert len(set(seeds(0, "abc").values())) == 3
+
+
+class Watcher:
+    """An observer that calls a function at one moment."""
+
+    def __init__(self, moment, call):
+        self.moment, self.call = moment, call
+
+    def event(self, kind, request_id, detail=""):
+        if self.moment == kind:
+            self.call(request_id)
+
+    def planned(self, engine, plan):
+        if self.moment == "planned":
+            self.call(plan)
+
+    def committed(self, engine, plan, result, outputs):
+        if self.moment == "committed":
+            self.call(outputs)
+
+
+def pressed(lab):
+    """Three requests in a pool that is too small for them."""
+    engine = lab(block_size=4, num_blocks=6, max_num_batched_tokens=8)
+    for name, prompt, outputs in (("A", 7, 12), ("B", 7, 12), ("C", 3, 8)):
+        engine.add(name, prompt, outputs)
+    return engine
+
+
+def solo_outputs(lab):
+    alone = {}
+    for name, prompt, outputs in (("A", 7, 12), ("B", 7, 12), ("C", 3, 8)):
+        one = lab(block_size=4, num_blocks=6)
+        one.add(name, prompt, outputs)
+        one.run()
+        alone[name] = one.outputs[name]
+    return alone
+
+
+@pytest.mark.parametrize("moment", ["planned", "preempted"])
+def test_an_observer_that_fails_at_any_step_loses_nothing(lab, moment):
+    """Ctrl-C in the live view, say. Rows that the executor never got must not be taken for sent."""
+    alone, failures = solo_outputs(lab), 0
+    for fatal in range(40):
+        engine, calls = pressed(lab), []
+
+        def interrupt(_, calls=calls, fatal=fatal):
+            calls.append(1)
+            if len(calls) == fatal + 1:
+                raise KeyboardInterrupt
+
+        engine.engine.observers.append(Watcher(moment, interrupt))
+        while engine.engine.has_unfinished_requests():
+            try:
+                engine.step()
+            except KeyboardInterrupt:
+                failures += 1
+                engine.engine.check()
+        assert engine.outputs == alone
+        engine.assert_clean()
+    assert failures > 1
+
+
+def test_a_policy_that_fails_loses_nothing(lab):
+    alone = solo_outputs(lab)
+    for fatal in range(3):
+        calls = []
+
+        def victim(running, needy, calls=calls, fatal=fatal):
+            calls.append(1)
+            if len(calls) == fatal + 1:
+                raise OSError("no opinion")
+            return running[-1]
+
+        engine = lab(
+            components=replace(Components(), victim=victim),
+            block_size=4,
+            num_blocks=6,
+            max_num_batched_tokens=8,
+        )
+        for name, prompt, outputs in (("A", 7, 12), ("B", 7, 12), ("C", 3, 8)):
+            engine.add(name, prompt, outputs)
+        while engine.engine.has_unfinished_requests():
+            try:
+                engine.step()
+            except OSError:
+                engine.engine.check()
+        assert len(calls) > fatal
+        assert engine.outputs == alone
+        engine.assert_clean()
+
+
+def test_a_victim_that_does_not_run_is_named(lab):
+    stranger = Request("stranger", [1], SamplingParams())
+    engine = lab(
+        components=replace(Components(), victim=lambda running, needy: stranger),
+        block_size=4,
+        num_blocks=4,
+    )
+    engine.add("A", 7, 9)
+    engine.add("B", 7, 9)
+    with pytest.raises(ValueError, match="chose Request\\('stranger'"):
+        engine.run()
+    engine.engine.abort(["A", "B"])
+    engine.assert_clean()
+
+
+@pytest.mark.parametrize("moment", ["planned", "finished", "aborted", "committed"])
+def test_an_abort_from_a_callback_waits_for_the_end_of_the_step(lab, moment):
+    engine = pressed(lab)
+    engine.engine.observers.append(Watcher(moment, lambda _: engine.engine.abort(["A", "B", "C"])))
+    if moment == "aborted":
+        engine.step()
+        engine.engine.abort("C")
+    engine.run(limit=60)
+    engine.assert_clean()
+    alone = solo_outputs(lab)
+    assert all(alone[name][: len(got)] == got for name, got in engine.outputs.items())
+
+
+def test_a_tokenizer_that_fails_leaves_no_dead_request():
+    class Broken(Bytes):
+        def decode_bytes(self, token_ids):
+            raise KeyError("no such token")
+
+    engine = Engine(
+        EngineConfig.of(num_blocks=64, max_model_len=500), Scripted(b"ab"), tokenizer=Broken()
+    )
+    for name in "AB":
+        engine.add_request(name, [1], SamplingParams(max_tokens=1))
+    with pytest.raises(KeyError, match="no such token"):
+        engine.step()
+    assert not engine.has_unfinished_requests() and not engine.times and not engine._streams
+    engine.check()
+
+
+def test_a_scheduler_that_only_preempts_is_stopped(lab):
+    class Fickle(Scheduler):
+        def _schedule_waiting(self, plan):
+            super()._schedule_waiting(plan)
+            while self.running:
+                self._preempt(self.running[-1])
+            plan.items.clear()
+
+    engine = lab(components=replace(Components(), scheduler=Fickle), block_size=4, num_blocks=8)
+    engine.add("A", 4, 3)
+    with pytest.raises(RuntimeError, match="it would spin for ever"):
+        engine.run(limit=5)
+
+
+def test_a_commit_that_returns_the_running_list_itself_drops_nobody(lab):
+    class Shares(Scheduler):
+        def commit(self, plan, result):
+            changed = super().commit(plan, result)
+            return changed if len(changed) != len(self.running) else self.running
+
+    engine = lab(components=replace(Components(), scheduler=Shares), block_size=4, num_blocks=20)
+    for name in "AB":
+        engine.add(name, 4, 3)
+    engine.run()
+    assert [len(engine.outputs[name]) for name in "AB"] == [3, 3]
+
+
+def test_the_budget_of_a_victim_goes_to_the_next(lab):
+    """C's chunk is 2 only because A's token, planned and taken back, is in the budget again."""
+    parts = replace(Components(), victim=lambda running, needy: running[0])
+    engine = lab(components=parts, block_size=2, num_blocks=9, max_num_batched_tokens=3)
+    for name, prompt, outputs in (("A", 5, 12), ("B", 2, 11), ("C", 10, 3)):
+        engine.add(name, prompt, outputs)
+    while not engine.engine.scheduler.preempted:
+        engine.step()
+    assert engine.work(-1) == {"B": (4, 1), "C": (3, 2)}
+
+
+def test_two_stop_strings_cut_before_the_first():
+    pieces, _ = scripted(b"say END or STOP now", stop=("STOP", "END"))
+    assert "".join(pieces) == "say "
+    pieces, _ = scripted([*b"a ENX b STOX", 257], stop=("STOP", "END"))
+    assert "".join(pieces) == "a ENX b STOX"
+    pieces, _ = scripted(b"abEND", stop=("STOP", "END"))
+    assert "".join(pieces) == "ab"
+
+
+def test_arrival_and_queue_times_and_nothing_kept(lab):
+    engine = lab(block_size=4, num_blocks=8, max_num_seqs=1)
+    engine.add("A", 4, 3)
+    engine.engine.add_request("B", [5], SamplingParams(max_tokens=1), arrival_time=-1.0)
+    engine.outputs["B"] = []
+    last = {}
+    while engine.engine.has_unfinished_requests():
+        last |= {output.request_id: output for output in engine.step() if output.finished}
+    assert last["A"].times.queue_time == 0
+    assert last["B"].times.arrival == -1.0
+    assert last["B"].times.queue_time == pytest.approx(1.0 + last["A"].times.last_token)
+    assert not engine.engine._streams and not engine.engine.times
+
+
+def test_check_finds_a_waiting_request_that_says_it_runs(lab):
+    engine = lab(block_size=4, num_blocks=8, max_num_seqs=1)
+    engine.add("A", 4, 3)
+    engine.add("B", 4, 3)
+    engine.step()
+    engine.engine.requests["B"].status = RequestStatus.RUNNING
+    with pytest.raises(InvariantError, match="waiting holds another status"):
+        engine.engine.check()

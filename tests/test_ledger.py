@@ -166,3 +166,20 @@ def test_without_the_ledger_only_time_passes():
     result = executor.execute(StepPlan(0, items=[item("a", TOKENS, 0, 0, [0, 1, 2])]))
     assert result.token_ids == {"a": [0]}
     assert result.elapsed > 0
+
+
+def test_moves_and_items_outside_the_pool_are_refused():
+    for move in (BlockMove(0, 99), BlockMove(99, 0), BlockMove(-1, 1)):
+        with pytest.raises(ValueError, match="leaves the pool of 8 blocks"):
+            run([({"copies": [move]}, [])])
+    for tokens, start in (([], 0), ([1], -1)):
+        with pytest.raises(ValueError, match="at least one token, from position 0"):
+            run([({}, [item("a", tokens, start, 0, [0])])])
+    simulator = SimExecutor(CacheConfig(num_blocks=4), SimConfig(ledger=False))
+    with pytest.raises(ValueError, match="block 77 is outside"):
+        simulator.execute(StepPlan(0, items=[item("a", [1], 0, 0, [77])]))
+
+
+def test_min_tokens_over_a_vocabulary_of_stop_tokens_does_not_spin():
+    executor = SimExecutor(CacheConfig(block_size=2, num_blocks=8), SimConfig(vocab_size=2))
+    assert executor._next_token("a", spec(0, min_tokens=1, stop_token_ids=(0, 1)), 5) in (0, 1)

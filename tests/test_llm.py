@@ -78,6 +78,54 @@ def test_one_bad_prompt_stops_all_before_they_start(llm):
     assert_clean(llm)
 
 
+@pytest.mark.parametrize(
+    ("prompts", "params", "words"),
+    [
+        (None, None, "prompts is None"),
+        (b"What", None, "prompts is b'What'"),
+        ([None], None, "prompt is None"),
+        ([1.0], None, "prompt is 1.0"),
+        ([True, False], None, "prompt token True"),
+        (QUESTION, {"max_tokens": 3}, "params is {'max_tokens': 3}"),
+        (QUESTION, [None], "params is None"),
+        (QUESTION, SamplingParams(stop_token_ids=[999]), "stop token 999"),
+        ("  ", None, "is empty"),
+    ],
+)
+def test_what_is_no_prompt_is_refused_in_one_line(llm, prompts, params, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        llm.generate(prompts, params)
+    assert "\n" not in str(caught.value)
+    assert_clean(llm)
+
+
+def test_request_ids_are_text(llm):
+    for wrong in (None, 5):
+        with pytest.raises(ValueError, match="is no text"):
+            llm.engine.add_request(wrong, QUESTION)
+    assert_clean(llm)
+
+
+def test_ids_of_ones_own_do_not_clash(llm):
+    number = int(llm._add("x", SamplingParams()).removeprefix("request-"))
+    llm.engine.abort(f"request-{number}")
+    llm.engine.add_request(f"request-{number + 2}", QUESTION)
+    answers = llm.generate([QUESTION, "What is MQA?"])
+    assert all(answer.finish_reason == "stop" for answer in answers)
+    llm.engine.abort(f"request-{number + 2}")
+    assert_clean(llm)
+
+
+def test_steps_made_by_hand_lose_no_text(llm):
+    expected = llm.generate(QUESTION)[0].text
+    stream = llm.stream(QUESTION)
+    text = next(stream)
+    for _ in range(5):
+        llm.engine.step()
+    assert text + "".join(stream) == expected
+    assert_clean(llm)
+
+
 def test_generate_interrupted_leaves_nothing(llm, monkeypatch):
     calls = []
 
@@ -150,6 +198,9 @@ def test_a_wrong_attention_shows_in_the_text():
         ({"max_model_len": 100_000}, "the model has 1024 positions"),
         ({"kv_cache_memory": 1000}, "1000 bytes are left"),
         ({"config": EngineConfig(), "block_size": 4}, "not both"),
+        ({"num_blocks": 2**24, "block_size": 2**14}, "more than can be had on cpu"),
+        ({"config": {}}, "give an EngineConfig"),
+        ({"components": Components}, "give an EngineConfig and Components"),
     ],
 )
 def test_bad_options_are_refused_in_one_line(options, words):

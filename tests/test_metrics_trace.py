@@ -121,6 +121,36 @@ def test_a_trace_survives_the_file(lab, tmp_path):
         Trace.load(path)
 
 
+def test_a_text_with_every_kind_of_line_end_survives_the_file(lab, tmp_path):
+    _, trace = recorded(lab)
+    trace.steps[0].texts = {"A": "a\u2028b\u0085c\nd\re"}
+    trace.save(tmp_path / "t.jsonl")
+    assert Trace.load(tmp_path / "t.jsonl") == trace
+
+
+def test_a_failed_step_is_told(lab):
+    engine = lab(block_size=4, num_blocks=8)
+    recorder = Recorder(engine.engine)
+    engine.engine.observers.append(recorder)
+    engine.add("A", 4, 3)
+    engine.step()
+
+    def fail(plan):
+        raise OSError
+
+    engine.executor.during = fail
+    with pytest.raises(OSError):
+        engine.step()
+    engine.executor.during = None
+    engine.run()
+    kinds = [event.kind for step in recorder.trace.steps for event in step.events]
+    assert kinds == ["added", "admitted", "preempted", "admitted", "finished"]
+    assert engine.engine.metrics.num_preemptions_total == 1
+    assert [s.elapsed for s in recorder.trace.steps] == [
+        engine.executor.config.cost.seconds(engine.executor.plans[i], 4) for i in (0, 2, 3)
+    ]
+
+
 def test_virtual_clock():
     clock = VirtualClock()
     clock.advance(2.5)

@@ -198,3 +198,27 @@ def test_extreme_temperatures_and_logits():
     assert sample(logits, cold)[0] == [2, 1]
     hot = [spec(seed=i, temperature=1e30) for i in range(2)]
     assert sample(logits, hot)[0][1] == 1
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-46, 1e39, 1e300])
+def test_temperatures_beyond_float32_draw_allowed_tokens_only(temperature):
+    logits = torch.tensor([[0.0, 1.0, 5.0, 2.0]])
+    for seed in range(8):
+        masked = spec(
+            seed=seed, temperature=temperature, min_tokens=2, stop_token_ids=(0,), max_tokens=5
+        )
+        (token,), _ = sample(logits, [masked])
+        assert token == 2 if temperature < 1 else token in (1, 2, 3)
+
+
+def test_logits_that_are_no_numbers_are_refused():
+    logits = torch.tensor([[0.0, 1.0], [float("nan"), 1.0]])
+    with pytest.raises(FloatingPointError, match="sample 1 are not finite"):
+        sample(logits, [spec(), spec()])
+
+
+def test_top_logprobs_of_equals_do_not_depend_on_the_batch():
+    logits = torch.zeros(2, 40)
+    _, alone = sample(logits[:1], [spec(logprobs=3)])
+    _, beside = sample(logits, [spec(logprobs=3), spec(logprobs=20)])
+    assert alone[0] == beside[0]

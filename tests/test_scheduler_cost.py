@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,69 @@ def test_what_is_scheduled_does():
     four, eight = (lines_per_decode_step(running=n) for n in (4, 8))
     twelve = lines_per_decode_step(running=12)
     assert twelve - eight == eight - four > 0
+
+
+class Counted(list):
+    """A list that counts the elements read from it, copies in C included."""
+
+    read = 0
+
+    def __getitem__(self, index):
+        found = list.__getitem__(self, index)
+        Counted.read += len(found) if isinstance(index, slice) else 1
+        return found
+
+    def __iter__(self):
+        Counted.read += len(self)
+        return list.__iter__(self)
+
+    def copy(self):
+        Counted.read += len(self)
+        return list.copy(self)
+
+
+class CountedQueue(deque):
+    """The same for a deque."""
+
+    def __iter__(self):
+        Counted.read += len(self)
+        return deque.__iter__(self)
+
+    def copy(self):
+        Counted.read += len(self)
+        return deque.copy(self)
+
+
+def read_per_decode_step(num_blocks=1000, num_waiting=0, context=20, running=8):
+    """Elements of tokens, tables, waiting queue and free queue that one step reads."""
+    config = EngineConfig.of(
+        num_blocks=num_blocks, max_num_seqs=running, max_num_batched_tokens=10**6
+    )
+    manager = Components().make_manager(num_blocks, 16)
+    scheduler = Components().make_scheduler(config, manager)
+    for number in range(running + num_waiting):
+        scheduler.add(Request(str(number), [1] * context, SamplingParams(max_tokens=50)))
+
+    def turn():
+        plan = scheduler.schedule()
+        tokens = {item.request_id: [7] for item in plan.items}
+        scheduler.commit(plan, StepResult(tokens, 0.0))
+
+    turn()
+    for request in scheduler.running:
+        request.token_ids = Counted(request.token_ids)
+        table = manager.tables[request.request_id]
+        table.block_ids = Counted(table.block_ids)
+    scheduler.waiting = CountedQueue(scheduler.waiting)
+    queue = manager.pool.free_queue
+    queue._next, queue._prev = Counted(queue._next), Counted(queue._prev)
+    Counted.read = 0
+    turn()
+    return Counted.read
+
+
+@pytest.mark.parametrize(
+    "change", [{"num_blocks": 100_000}, {"num_waiting": 2000}, {"context": 1010}]
+)
+def test_nothing_long_is_copied(change):
+    assert read_per_decode_step(**change) == read_per_decode_step() == 8

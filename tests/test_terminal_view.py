@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import io
 import os
+import re
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -24,8 +26,10 @@ from minipaged.viz.palette import COLOURS, Palette, ink_on, luminance
 from minipaged.viz.panels import budget_line, shorten_ids
 from minipaged.viz.pool import grid_for
 from minipaged.viz.run import Run
-from minipaged.viz.state import ViewState, printable
+from minipaged.viz.state import ViewState, at_rest, printable
+from minipaged.viz.svg import require_target
 from minipaged.viz.terminal import Frame, plain
+from minipaged.viz.words import counted
 from minipaged.viz.wrapping import share_out, wrap
 
 END = 256
@@ -298,11 +302,89 @@ def test_without_a_terminal_events_answers_and_summary_are_printed() -> None:
     preempted = sum(e.kind == "preempted" for step in trace.steps for e in step.events)
     assert text.count("is preempted, frees") == preempted > 0
     assert f"preempted   {preempted}x" in text
-    assert "384 blocks reserved, 512 tokens each" in text
+    assert "384 blocks reserved, max_model_len 512 for each request" in text
     assert "Not in the model's training: Who are you?" in text and "  Who is it?" in text
     assert 5 <= text.count("  pool  ") <= 9
     assert "\x1b" not in text
     assert_clean(engine)
+
+
+def test_plain_text_begins_with_what_its_signs_mean() -> None:
+    engine, console = make_engine(), Console(file=io.StringIO())
+    run_demo(engine, list(ANSWERS), console=console)
+    head, tail = printed(console).split("\nstep ", 1)
+    for sign in ("A 88/89 +1  0 1 2 3", "decode", "32 of 86 tokens", "to redo"):
+        assert sign in head
+    assert "  pool  " not in head and "  pool  " in tail
+    assert head.isascii() and max(map(len, head.split("\n"))) <= 100
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_control_characters_of_a_model_or_a_question_reach_no_output(monkeypatch, live) -> None:
+    question = "Who\x1b]0;x\x07?"
+    monkeypatch.setitem(ANSWERS, question, "a\x1b[2Jb\x08\x0b\x7f\x9b\nc")
+    engine = make_engine([question])
+    console = terminal() if live else Console(width=90, file=io.StringIO())
+    near = {"nearest_known": lambda _: ["is\x1b[5m known"]}
+    run_demo(engine, [question], console=console, delay=0, keys=NoKeys(), **near)
+    text = printed(console)
+    assert "a\ufffd[2Jb\ufffd\ufffd\ufffd\ufffd\n   c\n" in text
+    assert "Not in the model's training: Who\ufffd]0;x\ufffd?" in text
+    assert "\x1b]" not in text and "\x1b[2J" not in text and "\x1b[5m" not in text
+    assert not set("\x07\x08\x0b\x7f\x9b") & set(text)
+    assert live or "\x1b" not in text
+
+
+def test_one_of_a_thing_is_told_in_the_singular(monkeypatch) -> None:
+    assert [counted(n, "block") for n in (0, 1, 2, 1234)] == [
+        "0 blocks",
+        "1 block",
+        "2 blocks",
+        "1,234 blocks",
+    ]
+    monkeypatch.setitem(ANSWERS, "One?", "1")
+    engine, console = (
+        make_engine(["One?"], block_size=64, num_blocks=1, max_model_len=64),
+        Console(file=io.StringIO()),
+    )
+    trace = run_demo(engine, ["One?"], console=console, max_tokens=1)
+    text = printed(console)
+    for words in ("1 token in 1 step,", "of 1 block held", "1 block reserved", "hold 1 request at"):
+        assert words in text
+    assert not re.search(r"\b1 (tokens|blocks|requests|steps|tables)\b", text)
+    state = ViewState.at(trace, 0)
+    assert not re.search(r"\b1 (tokens|blocks|steps)\b", plain(trace.steps[0], state))
+    assert "1 of 1 block free" in plain(at_rest(trace.steps[0], 1), state)
+    picture = "\n".join(drawn(Frame(trace.steps[0], state), 80, 24))
+    assert "0 of 1 block free" in picture
+
+
+def test_a_failed_step_is_told_by_the_next_record() -> None:
+    run = Run(make_engine(), list(ANSWERS), SamplingParams())
+    real, fail_at = run.engine.executor.execute, {1, 9, 10}
+    calls: list[object] = []
+
+    def fails(plan):
+        calls.append(plan)
+        if len(calls) in fail_at:
+            raise OSError
+        return real(plan)
+
+    run.engine.executor.execute = fails  # type: ignore[method-assign]
+    while not run.done:
+        try:
+            run.step()
+        except OSError:
+            continue
+    told = [entry.text for entry in run.state.log]
+    assert "is preempted, frees 0 blocks" not in told and "is preempted" in told
+    assert run.state.num_preemptions == run.engine.metrics.num_preemptions_total
+    assert {life.status for life in run.state.lives.values()} == {"finished"}
+    needed = sum(life.num_computed for life in run.state.lives.values())
+    assert run.state.num_tokens == needed + run.state.num_dropped
+    at = {e.step for e in run.state.log if e.text == "is preempted"}
+    freed = [e.request_id for e in run.state.log if e.step == max(at) and "frees" in e.text]
+    assert len(set(freed)) == len(freed) > 0
 
 
 def test_later_questions_arrive_later() -> None:
@@ -362,7 +444,7 @@ def test_the_live_view_to_its_end() -> None:
     assert_clean(engine)
 
 
-def test_an_interrupt_is_a_quit_and_an_error_goes_on() -> None:
+def test_an_interrupt_goes_on_after_the_summary_and_an_error_at_once(tmp_path) -> None:
     for error in (KeyboardInterrupt, OSError):
         engine, console = make_engine(), terminal()
         real, calls = engine.executor.execute, []
@@ -374,11 +456,12 @@ def test_an_interrupt_is_a_quit_and_an_error_goes_on() -> None:
             return real(plan)
 
         engine.executor.execute = fails  # type: ignore[method-assign]
-        if error is KeyboardInterrupt:
-            run_demo(engine, list(ANSWERS), console=console, delay=0, keys=NoKeys())
-        else:
-            with pytest.raises(OSError):
-                run_demo(engine, list(ANSWERS), console=console, delay=0, keys=NoKeys())
+        picture = tmp_path / f"{error.__name__}.svg"
+        with pytest.raises(error):
+            run_demo(engine, list(ANSWERS), console=console, delay=0, keys=NoKeys(), record=picture)
+        asked_to = error is KeyboardInterrupt
+        assert ("contiguous" in printed(console)) == asked_to
+        assert picture.exists() == asked_to
         assert "\x1b[?1049l" in printed(console)
         assert_clean(engine)
 
@@ -391,6 +474,52 @@ def test_what_cannot_work_is_refused_before_anything_is_done(tmp_path) -> None:
         run_demo(engine, ["Three?"], console=console, record=tmp_path / "none" / "a.svg")
     assert printed(console) == ""
     assert_clean(engine)
+
+
+def test_a_picture_that_cannot_be_saved_is_refused_before_anything_is_done(tmp_path) -> None:
+    engine, console = make_engine(), Console(file=io.StringIO())
+    folder = tmp_path / "folder.svg"
+    folder.mkdir()
+    for record, why in (
+        (folder, "folder.svg': that is a folder: give a file in it"),
+        (Path(), "'.': that is a folder: give a file in it"),
+        (tmp_path / "a.png", "a.png': .* end in .svg"),
+        (tmp_path / "picture", "picture': .* end in .svg"),
+        (tmp_path / "none" / "a.svg", "there is no folder .*none: make it"),
+        (tmp_path / f"{'x' * 300}.svg", "x.svg': .+: choose another"),
+    ):
+        with pytest.raises(ValueError, match=why) as caught:
+            run_demo(engine, ["Three?"], console=console, record=record)
+        assert "\n" not in str(caught.value)
+    assert printed(console) == ""
+    assert list(tmp_path.iterdir()) == [folder]
+    assert_clean(engine)
+
+
+@pytest.mark.skipif(
+    sys.platform == "win32" or os.geteuid() == 0, reason="root may write everywhere"
+)
+def test_a_picture_in_a_closed_place_is_refused(tmp_path) -> None:
+    old = tmp_path / "old.svg"
+    old.write_text("old")
+    old.chmod(0o444)
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o555)
+    for path in (old, closed / "new.svg"):
+        with pytest.raises(ValueError, match=r"Permission denied: choose another"):
+            require_target(path)
+
+
+def test_looking_whether_a_picture_can_be_saved_changes_nothing(tmp_path) -> None:
+    old, link = tmp_path / "old.SVG", tmp_path / "link.svg"
+    old.write_text("old")
+    require_target(old)
+    require_target(tmp_path / "new.svg")
+    if sys.platform != "win32":
+        link.symlink_to(tmp_path / "later.svg")
+        require_target(link)
+        assert link.is_symlink() and not link.exists()
+    assert old.read_text() == "old" and not (tmp_path / "new.svg").exists()
 
 
 def test_a_recorded_picture_is_valid_and_the_same_every_time(tmp_path) -> None:

@@ -76,8 +76,7 @@ class KVManager:
         """Free all of a request's blocks; it has nothing computed any more. Cost: O(blocks)."""
         table = self.tables.get(request.request_id)
         if table is not None:
-            self.pool.free(table.block_ids)
-            table.release()
+            self.pool.free(table.release())
             del self.tables[request.request_id], self.requests[request.request_id]
         request.num_computed_tokens = request.num_inflight_tokens = 0
 
@@ -110,6 +109,8 @@ class KVManager:
             if (block_id in queued) != (count == 0):
                 place = "on" if block_id in queued else "off"
                 yield f"block {block_id} has refcount {count} but is {place} the free queue"
+            if (block_id in pool.free_queue) != (block_id in queued):
+                yield f"the free queue contradicts itself about block {block_id}"
 
     def _check_requests(self) -> Iterator[str]:
         """Computed tokens have slots; a block about to be written is unshared and unhashed."""
@@ -118,6 +119,10 @@ class KVManager:
             slots, planned = len(ids) * self.block_size, computed + request.num_inflight_tokens
             if planned > slots:
                 yield f"request {request_id!r} has {planned} tokens in {slots} slots"
+            for index, block_id in enumerate(ids):
+                position, slot = index * self.block_size, block_id * self.block_size
+                if self.tables[request_id].slot(position) != slot:
+                    yield f"token {position} of request {request_id!r} is not in slot {slot}"
             first, last = computed // self.block_size, self.blocks_for(planned)
             for block_id in ids[first:last] if request.num_inflight_tokens else ():
                 if self.pool.refcount(block_id) != 1 or self.pool.block_hash(block_id) is not None:

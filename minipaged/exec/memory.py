@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from minipaged.config import CacheConfig
+from minipaged.config import MAX_NUM_BLOCKS, CacheConfig
 from minipaged.kernels.meta import AttentionMeta
 from minipaged.kernels.reference import paged_attention
 from minipaged.model.llama import Llama
@@ -15,7 +15,7 @@ from minipaged.model.llama_config import LlamaConfig
 
 @dataclass(frozen=True, slots=True)
 class MemorySum:
-    """num_blocks = available // block_bytes. All but num_blocks in bytes.
+    """num_blocks = available // block_bytes, at most MAX_NUM_BLOCKS. All others in bytes.
 
     kv_bytes_per_token: keys and values of one token in all layers.
     block_bytes: kv_bytes_per_token x block_size.
@@ -56,7 +56,7 @@ def derive_num_blocks(
         available = budget - (total - free) - workspace_bytes
     else:
         available = cache.kv_cache_memory
-    num_blocks = available // block_bytes
+    num_blocks = min(available // block_bytes, MAX_NUM_BLOCKS)
     if num_blocks < 1:
         raise ValueError(
             f"{available} bytes are left for the KV cache, but one block of {cache.block_size} "
@@ -73,7 +73,7 @@ def weight_bytes(model: Llama) -> int:
 
 @torch.inference_mode()
 def measure_workspace(model: Llama, max_num_batched_tokens: int) -> int:
-    """Peak bytes of temporaries of one full step on the model's GPU; 0 on a CPU.
+    """Peak bytes of one full step's temporaries (a single sample's) on the model's GPU; 0 on a CPU.
 
     Runs one prompt as long as the budget (or as the model's positions) through a one-layer pool.
     """

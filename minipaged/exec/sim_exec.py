@@ -122,20 +122,29 @@ class SimExecutor:
             self._move(self._host, self._slots, plan.swap_in)
             self._move(self._slots, self._slots, plan.copies)
         for item in plan.items:
-            digest = self._compute(item) if self.config.ledger else 0
+            row = self._row(item)
+            digest = self._compute(item, row) if self.config.ledger else 0
             if item.sample is not None:
                 tokens[item.request_id] = [self._choose(item.request_id, item.sample, digest)]
         return StepResult(tokens, self.config.cost.seconds(plan, self.block_size))
 
-    def _compute(self, item: ScheduledItem) -> int:
-        """Write the item's entries and return the digest of everything up to its last token."""
+    def _row(self, item: ScheduledItem) -> list[int]:
+        """The request's updated row; ValueError if it lacks a slot for one of the tokens."""
         row = self.rows.update(item)
-        start, size = item.start_position, self.block_size
-        if start + len(item.token_ids) > len(row) * size:
+        end, slots = item.start_position + len(item.token_ids), len(row) * self.block_size
+        if not item.token_ids or item.start_position < 0:
             raise ValueError(
-                f"request {item.request_id!r}: {start + len(item.token_ids)} tokens, but its "
-                f"table has {len(row) * size} slots"
+                f"request {item.request_id!r}: an item needs at least one token, from position 0 on"
             )
+        if end > slots:
+            raise ValueError(
+                f"request {item.request_id!r}: {end} tokens, but its table has {slots} slots"
+            )
+        return row
+
+    def _compute(self, item: ScheduledItem, row: list[int]) -> int:
+        """Write the item's entries and return the digest of everything up to its last token."""
+        start, size = item.start_position, self.block_size
         digest = self._read(row, start)
         for position, token in enumerate(item.token_ids, start):
             entry = hash((token, position, digest)) % _MODULUS
@@ -158,6 +167,9 @@ class SimExecutor:
     def _move(self, source: list[int], target: list[int], moves: list[BlockMove]) -> None:
         size = self.block_size
         for move in moves:
+            for block_id, slots in ((move.source, source), (move.target, target)):
+                if not 0 <= block_id < len(slots) // size:
+                    raise ValueError(f"{move} leaves the pool of {len(slots) // size} blocks")
             block = source[move.source * size : (move.source + 1) * size]
             target[move.target * size : (move.target + 1) * size] = block
 
@@ -169,6 +181,9 @@ class SimExecutor:
             return 0
         token = digest % self.config.vocab_size
         stops = spec.params.stop_token_ids
-        while spec.output_index < spec.params.min_tokens and token in stops:
-            token = (token + 1) % self.config.vocab_size
+        if spec.output_index < spec.params.min_tokens:
+            for _ in range(self.config.vocab_size):  # if all are stop tokens, the first will do
+                if token not in stops:
+                    break
+                token = (token + 1) % self.config.vocab_size
         return token

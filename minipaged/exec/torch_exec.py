@@ -44,10 +44,18 @@ class TorchExecutor:
         config = model.config
         shape = (cache.num_blocks, cache.block_size, config.num_kv_heads, config.head_dim)
         # Nobody may read a slot before it is written, so the pools need no clearing.
-        self.k_pools, self.v_pools = (
-            [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.num_layers)]
-            for _ in range(2)
-        )
+        try:
+            self.k_pools, self.v_pools = (
+                [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.num_layers)]
+                for _ in range(2)
+            )
+        except RuntimeError:  # torch's out-of-memory errors are of this class
+            size = cache.num_blocks * cache.block_size
+            size *= config.kv_bytes_per_token(dtype.itemsize)
+            raise ValueError(
+                f"{cache.num_blocks} blocks take {size:,} bytes, more than can be had on "
+                f"{self._device}: lower num_blocks"
+            ) from None
 
     @torch.inference_mode()
     def execute(self, plan: StepPlan) -> StepResult:

@@ -19,6 +19,7 @@ class ChatTemplate:
 
     def __init__(self, source: str, special_tokens: dict[str, str]) -> None:
         """special_tokens: bos_token, eos_token and so on, by the names that the template uses."""
+        from jinja2 import TemplateError
         from jinja2.sandbox import ImmutableSandboxedEnvironment
 
         environment = ImmutableSandboxedEnvironment(
@@ -26,7 +27,10 @@ class ChatTemplate:
         )
         environment.globals["raise_exception"] = _refuse
         environment.globals["strftime_now"] = _now
-        self._template = environment.from_string(source)
+        try:
+            self._template = environment.from_string(source)
+        except TemplateError as error:
+            raise ValueError(f"the model's chat template is no valid Jinja: {error}") from None
         self._special_tokens = special_tokens
 
     @classmethod

@@ -72,6 +72,7 @@ class LlamaConfig:
         for name in _SIZES:
             require_int(name, getattr(self, name), 1, "check the model's config.json")
         require_real("rope_theta", self.rope_theta, 1.0, "10000 is usual")
+        require_real("rms_norm_eps", self.rms_norm_eps, 0.0, "1e-5 is usual")
         if self.num_heads % self.num_kv_heads:
             raise ValueError(
                 f"num_heads is {self.num_heads}, but it must be a multiple of num_kv_heads "
@@ -104,6 +105,8 @@ class LlamaConfig:
         missing = [name for name in _HF_REQUIRED if hf.get(name) is None]
         if missing:
             raise ValueError(f"config.json lacks {', '.join(missing)}: is it a model's config?")
+        for name in _HF_REQUIRED:
+            require_int(name, hf[name], 1, "check the model's config.json")
         heads = hf["num_attention_heads"]
         rope_theta, rope_scaling = _rope(hf)
         return cls(
@@ -185,6 +188,8 @@ def _require(name: str, value: object, supported: tuple[str, ...]) -> None:
 def _rope(hf: Mapping[str, Any]) -> tuple[float, Llama3Rope | None]:
     """(rope_theta, scaling) from `rope_parameters` (transformers 5) or the two older fields."""
     rope = hf.get("rope_parameters") or hf.get("rope_scaling") or {}
+    if not isinstance(rope, Mapping):
+        raise ValueError(f"config.json's RoPE settings are {rope!r}, but must be an object")
     theta = rope.get("rope_theta") or hf.get("rope_theta") or 10000.0
     kind = rope.get("rope_type") or rope.get("type") or "default"
     _require("rope type", kind, ("default", "llama3"))

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from minipaged.config import MAX_LOGPROBS
 from minipaged.plan import SampleSpec, TokenLogprobs
 
 
@@ -26,6 +27,7 @@ def sample(
     top_k, top_p. Greedy rows take the likeliest token, the lowest id of equals. Log-probabilities
     are those of the model, before any of that. logits are not changed.
     """
+    _require_numbers(logits)
     allowed = _mask_stop_tokens(logits, specs)
     chosen = allowed.argmax(-1)
     random_rows = [i for i, spec in enumerate(specs) if spec.params.temperature > 0]
@@ -33,6 +35,17 @@ def sample(
         index = torch.tensor(random_rows, device=logits.device)
         chosen[index] = _draw(allowed[index], [specs[i] for i in random_rows])
     return chosen.tolist(), _logprobs(logits, chosen, specs)
+
+
+def _require_numbers(logits: Tensor) -> None:
+    """FloatingPointError if a row's largest logit is NaN or infinite: no token follows from it."""
+    finite = logits.amax(-1).isfinite()
+    if not bool(finite.all()):
+        row = int((~finite).nonzero()[0])
+        raise FloatingPointError(
+            f"the logits of sample {row} are not finite: did attention return NaN, or read a slot "
+            "that was never written?"
+        )
 
 
 def uniform(seed: int, sample_index: int, output_index: int) -> float:
@@ -92,7 +105,9 @@ def _mask_stop_tokens(logits: Tensor, specs: Sequence[SampleSpec]) -> Tensor:
 
 def _draw(logits: Tensor, specs: Sequence[SampleSpec]) -> Tensor:
     """Sampled tokens [N] int64 of rows that all have a temperature above 0."""
-    temperature = torch.tensor([spec.params.temperature for spec in specs], device=logits.device)
+    # clamped to what float32 can hold and divide by
+    heat = [min(max(spec.params.temperature, 1e-30), 1e30) for spec in specs]
+    temperature = torch.tensor(heat, device=logits.device)
     # The largest logit becomes 0, so that even a tiny temperature cannot overflow.
     scaled = (logits - logits.amax(-1, keepdim=True)) / temperature[:, None]
     probs = _filter(scaled, specs).softmax(-1)
@@ -139,7 +154,8 @@ def _logprobs(
     logprobs = logits[index].log_softmax(-1)
     own = logprobs.gather(1, chosen[index][:, None])
     ranks = ((logprobs > own).sum(-1) + 1).tolist()
-    most = min(max(specs[i].logprobs or 0 for i in rows), logits.shape[1])
+    # always as many, because which of equals come out depends on how many are asked for
+    most = min(MAX_LOGPROBS, logits.shape[1])
     values, ids = (found.tolist() for found in logprobs.topk(most, dim=-1))
     tokens, own_list = chosen[index].tolist(), own.squeeze(1).tolist()
     for at, row in enumerate(rows):

@@ -15,9 +15,10 @@ def max_output_tokens(
     if num_prompt_tokens == 0:
         raise ValueError("the prompt is empty: give at least one token")
     if num_prompt_tokens >= max_model_len:
+        excess = num_prompt_tokens - max_model_len + 1
         raise ValueError(
             f"the prompt needs {num_prompt_tokens} tokens and an output, but max_model_len is "
-            f"{max_model_len}: shorten it to {max_model_len - 1} tokens or raise max_model_len"
+            f"{max_model_len}: shorten it by {excess}, or raise max_model_len if the model allows"
         )
     if num_prompt_tokens > num_slots:
         raise ValueError(

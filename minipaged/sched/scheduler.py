@@ -59,8 +59,12 @@ class Scheduler:
     def schedule(self) -> StepPlan:
         """Decide the next step. Cost: O(requests scheduled + blocks handed out)."""
         plan = self._open_plan()
-        self._schedule_running(plan)
-        self._schedule_waiting(plan)
+        try:
+            self._schedule_running(plan)
+            self._schedule_waiting(plan)
+        except BaseException:  # a policy failed, or somebody pressed Ctrl-C
+            self.retract(plan)
+            raise
         return plan
 
     def commit(self, plan: StepPlan, result: StepResult) -> list[Request]:
@@ -88,9 +92,9 @@ class Scheduler:
         self._leave(request, reason)
 
     def retract(self, plan: StepPlan) -> None:
-        """The plan was not carried out: its requests are preempted, so nothing is half done."""
-        for item in reversed(plan.items):
-            self._preempt(self._requests[item.request_id])
+        """The plan was not carried out: all that run are preempted, so nothing is half done."""
+        for request in reversed(self.running.copy()):
+            self._preempt(request)
         self._finished = plan.finished + self._finished
 
     def _open_plan(self) -> StepPlan:
@@ -143,6 +147,8 @@ class Scheduler:
         grown = None
         while grown is None:
             victim = self._victim(self.running, request)
+            if victim not in self.running:
+                raise ValueError(f"the victim policy chose {victim!r}, which is not running")
             self._preempt(victim)
             self._take_back(victim, plan)
             if victim is request:

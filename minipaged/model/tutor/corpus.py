@@ -57,18 +57,27 @@ def pairs() -> list[Pair]:
 
 def normalise(question: str) -> str:
     """The question without case, punctuation, space and width of characters."""
-    folded = unicodedata.normalize("NFKC", question).casefold()
-    return "".join(char for char in folded if char.isalnum())
+    return _bare(question).casefold()
 
 
 @functools.cache
 def _known() -> frozenset[str]:
-    return frozenset(normalise(pair.question) for pair in _pairs())
+    return frozenset(
+        _bare(text) for pair in _pairs() for text in (pair.question, pair.question.lower())
+    )
 
 
 def known(question: str) -> bool:
-    """Whether the tutor was trained on this question; case, punctuation and space are ignored."""
-    return normalise(question) in _known()
+    """Whether the tutor was trained on this question, as written or all in lower case.
+
+    Punctuation and space do not matter; other capitals do, for a model that reads bytes.
+    """
+    return _bare(question) in _known()
+
+
+def _bare(question: str) -> str:
+    folded = unicodedata.normalize("NFKC", question)
+    return "".join(char for char in folded if char.isalnum())
 
 
 class _Index(NamedTuple):
