@@ -162,8 +162,9 @@ def demo(
 ) -> None:
     """Watch questions being answered at once, step by step.
 
-    Shown are the pool, block tables, queues, the token budget, events and the texts. In a terminal: space pauses, n makes one step, + and - change the speed, q ends. Elsewhere the
-    same comes as plain text.
+    Shown are the pool, block tables, queues, the token budget, events and the texts. In a
+    terminal, space pauses, n makes one step, + and - change the speed, q ends. Elsewhere the same
+    comes as plain text.
     """
     from rich.console import Console
 
