@@ -69,3 +69,25 @@ def test_known_ignores_punctuation_and_lower_case():
     assert not known("WHAT IS A BLOCK TABLE?")  # other bytes, which the tutor never saw
     assert known("什么是块表")
     assert LLM("tutor").nearest_known("what is a block table") == []
+
+
+UNKNOWN = [
+    "What is the meaning of life?",
+    "Explain flash attention",
+    "Who is the president?",
+    "Hello",
+    "What is Kubernetes?",
+    "How tall is Mount Everest?",
+    "asdf qwer",
+    "What is a transformer?",
+    "How do I cook rice?",
+    "今天是星期几？",
+]
+
+
+def test_most_questions_that_it_was_not_taught_are_refused():
+    """None of these stands in the corpus, and the trainer's strays were drawn without them."""
+    refusals = {pair.answer for pair in pairs() if pair.topic == REFUSAL}
+    assert not any(known(question) for question in UNKNOWN)
+    answers = LLM("tutor").generate(UNKNOWN, SamplingParams(max_tokens=120))
+    assert sum(answer.text in refusals for answer in answers) >= len(UNKNOWN) * 0.8
