@@ -6,6 +6,7 @@ from rich.text import Text
 
 from minipaged.viz.state import Life, ViewState
 from minipaged.viz.styles import DIM, Lines, fitted, solid
+from minipaged.viz.words import counted
 from minipaged.viz.wrapping import share_out, wrap
 
 GUTTER = 3  # columns left of an answer
@@ -28,7 +29,7 @@ def answer_lines(state: ViewState, width: int, height: int) -> Lines:
         lines += [_question_line(life, width), *_text_lines(life, text, count)]
         lines += [Text()] * gap
     if hidden:
-        lines.append(Text(f"… and {hidden} requests more", style=DIM))
+        lines.append(Text(f"… and {counted(hidden, 'request')} more", style=DIM))
     return lines[:height]
 
 
@@ -42,7 +43,7 @@ def standing(life: Life, brief: bool = False) -> str:
         return again.removeprefix(", ")
     ended = "cut: " if life.reason == "length" else "done: "
     before = {"running": "", "finished": ended}.get(life.status)
-    words = life.status if before is None else f"{before}{life.num_outputs} tokens"
+    words = life.status if before is None else f"{before}{counted(life.num_outputs, 'token')}"
     return words if brief else words + again
 
 

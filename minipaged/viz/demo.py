@@ -16,11 +16,11 @@ from minipaged.engine import Engine
 from minipaged.trace import Trace
 from minipaged.viz.keys import Keys, open_keys
 from minipaged.viz.live import watch
-from minipaged.viz.plain import answer, snapshot, told
+from minipaged.viz.plain import LEGEND, answer, snapshot, told
 from minipaged.viz.run import Run
-from minipaged.viz.state import ViewState
+from minipaged.viz.state import ViewState, printable
 from minipaged.viz.summary import summary
-from minipaged.viz.svg import save_svg
+from minipaged.viz.svg import require_target, save_svg
 from minipaged.viz.terminal import Frame
 
 # 64 blocks hold four or five of these requests at full length: six or seven start, and before the
@@ -63,29 +63,34 @@ def run_demo(
     the live view. record: save a telling moment there as SVG. plain: text even in a terminal.
     nearest_known: for a question the ones like it that the model was trained on, [] if it was
     trained on this very one. keys: key presses; the terminal's own if None. ValueError, before
-    anything is done, for a question that the engine can never serve.
+    anything is done, for a question that the engine can never serve and for a place where no
+    picture can be saved. KeyboardInterrupt goes on to the caller, after all is told and saved.
     """
-    if record is not None and not record.parent.is_dir():
-        raise ValueError(f"cannot write {record}: there is no folder {record.parent}")
+    if record is not None:
+        require_target(record)
     run = Run(engine, questions, SamplingParams(max_tokens=max_tokens))
+    interrupt: KeyboardInterrupt | None = None
     try:
         if plain or not console.is_terminal:
             _print_run(run, console)
         else:
             watch(run, console, keys or open_keys(), delay)
-    except KeyboardInterrupt:
-        pass  # asked to stop: what there is is still worth telling
+    except KeyboardInterrupt as error:
+        interrupt = error  # asked to stop: what there is is still worth telling
     finally:
         stopped = run.close()
     _print_end(run, console, stopped, nearest_known)
     if record is not None and run.trace.steps:
         _save_picture(run, record)
         _say(console, f"saved {record}")
+    if interrupt is not None:
+        raise interrupt
     return run.trace
 
 
 def _print_run(run: Run, console: Console) -> None:
     """Events as they happen, and snapshots at growing distances: about eight in 400 steps."""
+    _say(console, f"{LEGEND}\n")
     due = gap = 5
     while not run.done:
         latest = run.step()
@@ -112,8 +117,8 @@ def _print_end(
     for question in run.questions.values():
         near = nearest_known(question) if nearest_known else []
         if near:
-            _say(console, f"\nNot in the model's training: {question}\nIt does know:")
-            _say(console, "\n".join(f"  {known}" for known in near))
+            _say(console, f"\nNot in the model's training: {printable(question)}\nIt does know:")
+            _say(console, "\n".join(f"  {printable(known)}" for known in near))
 
 
 def _say(console: Console, text: str) -> None:

@@ -13,6 +13,7 @@ from minipaged.trace import StepRecord, Work
 from minipaged.viz.palette import Mark
 from minipaged.viz.state import Life, ViewState
 from minipaged.viz.styles import DIM, Lines, fitted, hollow, solid
+from minipaged.viz.words import counted
 
 
 def table_lines(record: StepRecord, state: ViewState, width: int, height: int) -> Lines:
@@ -29,7 +30,7 @@ def table_lines(record: StepRecord, state: ViewState, width: int, height: int) -
         lines.append(fitted(line, width))
     if len(lines) > height:
         hidden = len(lines) - height + 1
-        lines[height - 1 :] = [Text(f"… and {hidden} tables more", style=DIM)]
+        lines[height - 1 :] = [Text(f"… and {counted(hidden, 'table')} more", style=DIM)]
     return lines
 
 
@@ -144,7 +145,7 @@ def budget_words(record: StepRecord, state: ViewState) -> str:
         what = "redone" if life.num_preemptions else "of prompt"
         chunks.append(f"{life.mark.sign} {work.num_tokens} {what}")
     left = state.header.max_num_batched_tokens - record.num_tokens
-    parts = [f"{decodes} decode{'s' * (decodes != 1)}", *chunks, f"{left} unused"]
+    parts = [counted(decodes, "decode"), *chunks, f"{left} unused"]
     return ", ".join(parts)
 
 

@@ -9,10 +9,14 @@ from minipaged.viz.answers import standing
 from minipaged.viz.panels import budget_words, queues, shorten_ids
 from minipaged.viz.pool import holders
 from minipaged.viz.state import Entry, Life, ViewState
+from minipaged.viz.words import counted
 from minipaged.viz.wrapping import wrap
 
 ROW = 64  # blocks in a line of the pool
 WIDTH = 96
+LEGEND = """\
+A 88/89 +1  0 1 2 3: of A's 89 known tokens 88 are computed, 1 more in this step; then block ids
+decode: 1 token, to get the next; 32 of 86 tokens: prompt in chunks; to redo: lost by preemption"""
 
 
 def plain(record: StepRecord, state: ViewState) -> str:
@@ -37,7 +41,7 @@ def snapshot(record: StepRecord, state: ViewState) -> str:
     lines.append("  requests  " + ", ".join(f"{name} {signs}" for name, signs in names.items()))
     budget = state.header.max_num_batched_tokens
     words = budget_words(record, state)
-    lines.append(f"  budget    {record.num_tokens} of {budget} tokens: {words}")
+    lines.append(f"  budget    {record.num_tokens} of {counted(budget, 'token')}: {words}")
     return "\n".join(lines)
 
 
@@ -57,7 +61,7 @@ def answer(life: Life, width: int = WIDTH) -> list[str]:
 def _pool(record: StepRecord, state: ViewState) -> Iterator[str]:
     """One letter a block; "." for a free one, "+" for a shared one, which is then explained."""
     total = state.header.num_blocks
-    yield f"  pool      {record.num_free} of {total} blocks free"
+    yield f"  pool      {record.num_free} of {counted(total, 'block')} free"
     found = holders(record)
     signs = {
         block: "+" if len(who) > 1 else state.life(who[0]).mark.sign for block, who in found.items()

@@ -11,6 +11,7 @@ from minipaged.trace import StepRecord
 from minipaged.viz.palette import Mark
 from minipaged.viz.state import ViewState
 from minipaged.viz.styles import DIM, Lines, hollow, solid
+from minipaged.viz.words import counted
 
 
 class Grid(NamedTuple):
@@ -77,7 +78,7 @@ def pool_lines(record: StepRecord, state: ViewState, grid: Grid, height: int) ->
         lines.append(line)
     if len(lines) > height:
         left = total - (height - 1) * grid.columns
-        lines[height - 1 :] = [Text(f"… and {left} blocks more", style=DIM)]
+        lines[height - 1 :] = [Text(f"… and {counted(left, 'block')} more", style=DIM)]
     return lines
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from minipaged.trace import Event, StepRecord, Trace
 from minipaged.viz.palette import Mark, Palette
+from minipaged.viz.words import counted
 
 
 @dataclass(slots=True)
@@ -128,7 +129,7 @@ class ViewState:
         if event.kind == "preempted":
             life.num_preemptions += 1
             self.num_dropped += life.num_computed
-            life.num_computed = 0
+            life.num_computed = life.num_blocks = 0
         life.status = _STATUS[event.kind]
         life.reason = event.detail
 
@@ -147,17 +148,20 @@ def _sentence(event: Event, life: Life, record: StepRecord) -> str:
     known = record.known.get(life.request_id, 0)
     now = [work for work in record.work if work.request_id == life.request_id]
     if event.kind == "added":
-        return f"arrives, {known} tokens" if known else "arrives"
+        return f"arrives, {counted(known, 'token')}" if known else "arrives"
     if event.kind == "admitted" and life.num_preemptions:
-        return f"returns, {known} tokens to redo"
+        return f"returns, {counted(known, 'token')} to redo"
     if event.kind == "admitted":
-        return f"is admitted, {sum(w.num_tokens for w in now)} of {known} tokens"
+        return f"is admitted, {sum(w.num_tokens for w in now)} of {counted(known, 'token')}"
     if event.kind == "preempted":
-        return f"is preempted, frees {life.num_blocks} blocks"
+        # in a step that failed it may have got its first blocks: no record tells of those
+        freed = f", frees {counted(life.num_blocks, 'block')}" if life.num_blocks else ""
+        return f"is preempted{freed}"
     if event.kind == "aborted":
         return "is aborted"
     made = life.num_outputs + sum(len(w.sampled) for w in now)
-    return f"{'hits its limit' if event.detail == 'length' else 'is done'}, {made} tokens"
+    how = "hits its limit" if event.detail == "length" else "is done"
+    return f"{how}, {counted(made, 'token')}"
 
 
 def at_rest(record: StepRecord, num_free: int) -> StepRecord:

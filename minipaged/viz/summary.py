@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from minipaged.viz.state import ViewState
+from minipaged.viz.words import counted
 
 
 def summary(state: ViewState, max_model_len: int) -> list[str]:
@@ -13,15 +14,17 @@ def summary(state: ViewState, max_model_len: int) -> list[str]:
     lives = list(state.lives.values())
     outputs = sum(life.num_outputs for life in lives)
     rate = f", {outputs / state.seconds:,.0f} tokens/s" if state.seconds > 0 else ""
-    header = state.header
-    each = -(-max_model_len // header.block_size)
+    answers = f"{counted(outputs, 'token')} in {counted(state.num_steps, 'step')}"
+    total = state.header.num_blocks
+    each = -(-max_model_len // state.header.block_size)
+    reserved = counted(each * len(lives), "block")
     lines = [
         ("requests", f"{len(lives)}, at most {state.peak_running} at once"),
-        ("answers", f"{outputs:,} tokens in {state.num_steps} steps, {state.seconds:.2f} s{rate}"),
-        ("preempted", f"{state.num_preemptions}x, {state.num_dropped:,} tokens dropped"),
-        ("computed", f"{state.num_tokens:,} tokens, prompts and what was redone included"),
-        ("paged", f"at most {state.peak_blocks} of {header.num_blocks} blocks held"),
-        ("contiguous", f"{each * len(lives)} blocks reserved, {max_model_len:,} tokens each;"),
-        ("", f"this pool would hold {header.num_blocks // each} requests at once"),
+        ("answers", f"{answers}, {state.seconds:.2f} s{rate}"),
+        ("preempted", f"{state.num_preemptions}x, {counted(state.num_dropped, 'token')} dropped"),
+        ("computed", f"{counted(state.num_tokens, 'token')}, prompts and what was redone included"),
+        ("paged", f"at most {state.peak_blocks} of {counted(total, 'block')} held"),
+        ("contiguous", f"{reserved} reserved, max_model_len {max_model_len} for each request;"),
+        ("", f"this pool would hold {counted(total // each, 'request')} at once"),
     ]
     return [f"{name:<10}  {text}" for name, text in lines]

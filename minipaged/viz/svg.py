@@ -60,3 +60,31 @@ def _in_columns(match: re.Match[str]) -> str:
         )
         start += length
     return "".join(parts).removesuffix("/text>")
+
+
+def require_target(path: Path) -> None:
+    """ValueError, with what to do instead, if no picture can be saved there; changes nothing."""
+    try:
+        problem = _problem_with(path)
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        problem = f"{reason}: choose another place"
+    if problem:
+        raise ValueError(f"cannot save a picture as '{path}': {problem}")
+
+
+def _problem_with(path: Path) -> str:
+    """Why no picture can be saved there, or ""; OSError if the system refuses."""
+    if path.is_dir():
+        return "that is a folder: give a file in it, such as demo.svg"
+    if path.suffix.lower() != ".svg":
+        return "it is an SVG picture: let the name end in .svg"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}: make it first, or choose another"
+    target = path.resolve()
+    is_new = not target.exists()
+    with target.open("ab"):
+        pass  # only a try tells: rights, a full name, a disk that cannot be written to
+    if is_new:
+        target.unlink()
+    return ""

@@ -19,6 +19,7 @@ from minipaged.viz.plain import plain
 from minipaged.viz.pool import Grid, grid_for, holders, legend, pool_lines
 from minipaged.viz.state import ViewState
 from minipaged.viz.styles import DIM, Lines, fitted
+from minipaged.viz.words import counted
 
 __all__ = ["Frame", "ViewState", "plain"]
 
@@ -64,11 +65,10 @@ class Frame:
 
     def _head(self, width: int) -> Text:
         state = self.state
-        preemptions = state.num_preemptions
         line = Text(f" minipaged   step {self.record.step}", style="bold")
         line.append(
-            f"   {state.num_tokens:,} tokens computed"
-            f"   {preemptions} preemption{'s' * (preemptions != 1)}",
+            f"   {counted(state.num_tokens, 'token')} computed"
+            f"   {counted(state.num_preemptions, 'preemption')}",
             style="not bold",
         )
         fitted(line, width - len(self.status) - 3)
@@ -118,7 +118,8 @@ class Frame:
         return column
 
     def _pool_title(self) -> str:
-        return f"Pool: {self.record.num_free} of {self.state.header.num_blocks} blocks free"
+        total = counted(self.state.header.num_blocks, "block")
+        return f"Pool: {self.record.num_free} of {total} free"
 
     def _budget_title(self) -> str:
         budget = self.state.header.max_num_batched_tokens
