@@ -5,9 +5,11 @@
 # are being served meanwhile by the same model. Who decides what runs next, and where is the memory
 # that all eight need?
 #
-# You will ask a small model something, watch eight requests share one memory, work out how much of
-# it one request holds, and write your first two lines of the engine. Allow 25 minutes. Everything
-# runs on this machine, without a GPU and without a network.
+# A *serving engine* does: the program between the model and all who ask it. You will ask a small
+# model something, watch eight *requests* (one is a text sent to the model, until its answer is
+# complete) share one memory, work out how much of it one request holds, and write your first two
+# lines of the engine. Allow 25 minutes. Everything runs on this machine, without a GPU and without
+# a network.
 
 # %% [markdown]
 # ## One question
@@ -42,9 +44,9 @@ print(f"\n{len(pieces)} pieces")
 # does at every step, for you to look at in a moment.
 #
 # The memory is set by hand this time. What must be kept of every token, as long as its request
-# lives, are its *keys and values*: attention computes them once and reads them again for each later
-# token. The room for those of one token is a *slot*, and slots come in *blocks*: here 96 blocks of
-# 16 slots.
+# lives, are its *keys and values*: *attention*, the part of the model in which a token looks back
+# at those before it, computes them once and reads them again for each later token. The room for
+# those of one token is a *slot*, and slots come in *blocks*: here 96 blocks of 16 slots.
 
 # %%
 from minipaged.trace import Recorder
@@ -67,6 +69,9 @@ for letter, answer in zip("ABCDEFGH", answers, strict=True):
     print(letter, f"{len(answer.token_ids):4} tokens:", answer.text[:60])
 
 # %% [markdown]
+# B is the answer that came in 53 pieces before, and here it has 54 tokens: the last one only says
+# that the answer ends, it has no text.
+#
 # The model runs once per *step*, and a step gives each request at most one new token. Served one
 # after the other, the eight would take as many steps as their answers have tokens. How many steps
 # did they take together? Guess before you run the cell.
@@ -86,9 +91,9 @@ print("steps, together:           ", len(trace.steps))
 # course is about doing these three well.
 #
 # Here is the first step. Each character of the grid is one block: the letter of the request that
-# holds it, or a dot if it is free. Below the grid stands, for each request, how many tokens it has
-# in the memory, how many slots behind them are empty, and its *block table*: the list of its
-# blocks, in order.
+# holds it, or a dot if it is free; the number at the left is that of the first block in the row.
+# Below the grid stands, for each request, how many tokens it has in the memory, how many slots
+# behind them are empty, and its *block table*: the list of its blocks, in order.
 
 # %%
 from minipaged.viz.palette import Palette
@@ -98,9 +103,10 @@ palette = Palette()
 print(step_picture(trace.steps[0], trace.block_size, palette))
 
 # %% [markdown]
-# All eight prompts are read in this one step. A prompt is longer than its question, because a fixed
-# introduction to the model precedes it. So far the blocks of a request lie side by side. Now move
-# on by sixty steps, when three requests have finished.
+# All eight *prompts*, the texts that the model is to go on from, are read in this one step. A
+# prompt is longer than its question, because a fixed introduction to the model precedes it. So far
+# the blocks of a request lie side by side. Now move on by sixty steps, when three requests have
+# finished.
 
 # %%
 print(step_picture(trace.steps[60], trace.block_size, palette))
@@ -117,8 +123,9 @@ print(step_picture(trace.steps[200], trace.block_size, palette))
 # Put other numbers in place of 200 and run the cell again: any step from 0 to the last one.
 #
 # Two doubts are in order. *Does the answer not suffer if its memory lies in pieces?* No: attention
-# reads the pieces in the order of the table, and lesson 04 has you show it. *Who sees to it that no
-# block is given to two requests?* The pool does, by counting; you write it in lesson 02.
+# reads the pieces in the order of the table, and lesson 04 will have you show it. *Who sees to it
+# that no block is given to two requests?* The pool does, by counting; you will write it in lesson
+# 02.
 #
 # ## How many blocks?
 #
@@ -132,9 +139,25 @@ print(step_picture(trace.steps[200], trace.block_size, palette))
 #
 # The rule: divide the tokens by the block size and round up. It is asked at every step, for every
 # request, and it goes wrong in three ways that are easy to write: rounding down, adding one always,
-# and forgetting that no tokens need no block. **Exercise 00.1** is this rule. Open
-# `exercises/00_tour.ipynb` now, write it, and come back; it ends with your function beside the
-# engine, compared at every step of these eight requests.
+# and forgetting that no tokens need no block. **Exercise 00.1** is this rule; one thing before you
+# open it.
+#
+# ## How checking works
+#
+# In an exercise notebook you replace `raise NotImplementedError()` by your own code and run the
+# check cell under it. The check calls your function with small cases and compares what comes back,
+# type included: 3 and 3.0 are not the same. For the first case that fails it shows the call, what
+# was expected and what came. `check("00.1", blocks_needed, hint=1)` adds a hint; there are three,
+# each says more than the one before.
+#
+# For points, run `minipaged grade` on your notebook. It takes your cell out of the notebook, runs
+# it in a process of its own, and gives it the cases that you know and some that you do not, made
+# from a seed. The check cell says how many. So editing the check cell changes nothing, and neither
+# does printing "passed". Only this one cell is graded: the imports and helpers that it uses belong
+# into it.
+#
+# Now open `exercises/00_tour.ipynb`, write the rule, and come back; it ends with your function
+# beside the engine, compared at every step of these eight requests.
 #
 # ## What a reservation takes
 #
@@ -155,23 +178,10 @@ print(f"this memory has {slots} slots: room for {slots // longest} reservation a
 # %% [markdown]
 # In the memory in which eight requests ran side by side, the older way would have served them one
 # by one. The gain depends on how far the longest allowed text is from the usual one; lesson 01
-# computes it for many requests, and says when it is small.
+# will compute it for many requests, and say when it is small.
 #
 # *And what does it cost?* One look-up in the table for every block that attention reads. Lessons 11
-# and 12 count it.
-#
-# ## How checking works
-#
-# In an exercise notebook you replace `raise NotImplementedError()` by your own code and run the
-# check cell under it. The check calls your function with small cases and compares what comes back,
-# type included: 3 and 3.0 are not the same. For the first case that fails it shows the call, what
-# was expected and what came. `check("00.1", blocks_needed, hint=1)` adds a hint; there are three,
-# each says more than the one before.
-#
-# For points, run `minipaged grade` on your notebook. It takes your cell out of the notebook, runs
-# it in a process of its own, and gives it the cases that you know and some that you do not, made
-# from a seed. The check cell says how many. So editing the check cell changes nothing, and neither
-# does printing "passed".
+# and 12 will count it.
 #
 # ## Where this is in other engines
 #
@@ -201,6 +211,6 @@ print(f"this memory has {slots} slots: room for {slots // longest} reservation a
 #
 # ## Next
 #
-# Lesson 01 measures what contiguous memory wastes. In lesson 02 you build the pool that hands out
-# the blocks, and in lesson 03 the block table. From then on they are the ones that the engine runs
-# on.
+# The lessons from 01 on are still being written. Lesson 01 will measure what contiguous memory
+# wastes. In lesson 02 you will build the pool that hands out the blocks, and in lesson 03 the block
+# table. From then on they will be the ones that the engine runs on.

@@ -16,6 +16,8 @@
 #
 # The result is a number of blocks, so it is an `int`. Both arguments are whole numbers,
 # `num_tokens` at least 0, `block_size` at least 1.
+#
+# Only the next cell is graded. If it uses an import or a helper, write that into it as well.
 
 # %% exercise="00.1"
 def blocks_needed(num_tokens: int, block_size: int) -> int:
@@ -34,9 +36,10 @@ check("00.1", blocks_needed)
 # %% [markdown]
 # ## Run it
 #
-# Now your function stands beside the real engine. The cell serves the eight questions of the lesson
-# again. At every step, for every request that computes something, it asks your function how many
-# blocks that many tokens need, and compares that with the length of the request's block table.
+# Run this once the check has passed. Your function then stands beside the real engine. The cell
+# serves the eight questions of the lesson again. At every step, for every request that computes
+# something, it asks your function how many blocks that many tokens need, and compares that with the
+# length of the request's block table.
 
 # %%
 from minipaged import LLM

@@ -84,7 +84,51 @@ def test_the_seed_makes_the_hidden_checks(submit):
     (first, failed), (again, _), (_, passed) = (graded(path, seed) for seed in (5, 5, 6))
     assert first == again
     assert (failed.num_passed, passed.num_passed) == (32, 33)
-    assert len({report.seed for report in grade([submit()] * 2)}) == 1
+    assert len({report.seed for report in grade([submit(), submit(name="b.ipynb")])}) == 1
+
+
+CURIOUS = {
+    "raise ValueError((n, b))": "Your code raised ValueError, in line 4 of the cell.",
+    "raise type(str((n, b)), (KeyError,), {})": "Your code raised KeyError, in line 4 of the cell.",
+    "raise (n, b) and NameError(f'{n}')": (
+        "Your code raised NameError, in line 4 of the cell. Only this cell is graded: it must hold "
+        "the imports and helpers that it uses."
+    ),
+    "print((n, b))": (
+        "The result was printed, but nothing was returned: write `return` where `print` stands."
+    ),
+    "return type(str((n, b)), (), {})()": (
+        "An object of some other class was returned, but an int (a whole number) is expected. Only "
+        "plain values count, whatever they claim to be equal to."
+    ),
+    "return str((n, b))": (
+        "The result is a str (text), but an int (a whole number) is expected. Return the number "
+        "itself, not its text."
+    ),
+}
+
+
+@pytest.mark.parametrize("line", CURIOUS)
+def test_a_hidden_case_cannot_be_read_out(submit, line):
+    seen = {case.operations[0].args: lesson_00._oracle(case)[0] for case in lesson_00.visible()}
+    source = f"def blocks_needed(n, b):\n    if (n, b) in {seen}:\n"
+    source += f"        return {seen}[n, b]\n    {line}\n"
+    _, result = graded(submit(source))
+    assert result.reason == f"A hidden check fails. {CURIOUS[line]}"
+
+
+def test_what_another_cell_imports_is_missed_at_the_call_as_well(submit):
+    _, result = graded(submit("def blocks_needed(n, b):\n    return math.ceil(n / b)\n"))
+    assert result.status == "failed"
+    assert "name 'math' is not defined, in line 2 of the cell" in result.reason
+    assert result.reason.endswith("it must hold the imports and helpers that it uses.")
+
+
+def test_the_reference_is_nobodys_own_work(submit):
+    source = "from minipaged.course.checks.lesson_00 import blocks_that_hold as blocks_needed\n"
+    _, result = graded(submit(source))
+    assert (result.points, result.status) == (0, "not your own")
+    assert result.reason == "blocks_needed is minipaged's own, not yours: define it yourself."
 
 
 # nothing that can be faked (cases 42 and 43)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
-import shutil
-from pathlib import Path
+import os
 
 import pytest
-from rich.console import Console
-from submissions import RELEASE, RIGHT, graded, submitter
+from submissions import RIGHT, graded, submitter
 
-from minipaged.course import grade as grading
+from minipaged.course import submission
 from minipaged.course.catalog import Catalog, Exercise, Lesson
 from minipaged.course.checks import lesson_00
 from minipaged.course.grade import exit_code, grade
 from minipaged.course.notebook import solved_notebook, strip, text_of
-from minipaged.course.report import render, to_json
 from minipaged.course.sandbox import Limits
 
 # what students do to notebooks (cases 44 and 46)
@@ -67,6 +63,22 @@ def test_of_two_cells_with_one_id_the_last_counts_once(submit):
     report, result = graded(submit(change=double))
     assert (result.points, result.status) == (0, "failed")
     assert report.notes == ("2 cells have the id ex-00-1: the last one counts, once",)
+
+
+def test_a_text_cell_is_not_graded(submit):
+    def turn(cells):
+        [own] = [cell for cell in cells if cell["id"] == "ex-00-1"]
+        own["cell_type"] = "markdown"
+
+    def add(cells):
+        cells.append({**cells[-1], "id": "ex-00-1", "cell_type": "markdown", "metadata": {}})
+
+    _, result = graded(submit(change=turn))
+    assert (result.points, result.status) == (0, "missing")
+    assert result.reason == "ex-00-1 is no code cell any more: make it one again."
+    report, result = graded(submit(change=add))
+    assert result.passed
+    assert report.notes == ()
 
 
 def test_a_notebook_without_cell_ids_is_graded(submit, capfd):
@@ -140,6 +152,24 @@ def test_a_notebook_of_something_else_is_an_error(tmp_path):
     assert report.error == "no exercise: No exercise of this course is in it."
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes on this system")
+def test_what_never_ends_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "00_tour.ipynb")
+    (tmp_path / "00_tour_link.ipynb").symlink_to("/dev/zero")
+    (tmp_path / "00_tour_folder.ipynb").mkdir()
+    reports = grade([tmp_path], 1)
+    assert {r.error for r in reports} == {"not a notebook: It is not a regular file."}
+    assert [r.max_points for r in reports] == [1, 1, 1]
+
+
+def test_a_file_is_read_up_to_the_limit_only(submit, monkeypatch):
+    path = submit(RIGHT + "#" * 10_000)  # larger than the release, which is read as well
+    monkeypatch.setattr(submission, "MAX_BYTES", path.stat().st_size)
+    assert graded(path)[0].passed
+    monkeypatch.setattr(submission, "MAX_BYTES", path.stat().st_size - 1)
+    assert graded(path)[0].error == "not a notebook: It is larger than 0 MiB."
+
+
 # three exercises (cases 41, 42, 45)
 
 
@@ -203,51 +233,3 @@ def test_one_exercise_that_hangs_or_dies_costs_only_its_own_points(three, second
     assert [r.points for r in report.results] == [1, 0, 0]
     assert report.results[1].status == status
     assert exit_code([report]) == 1
-
-
-# paths, exit codes, output
-
-
-def test_folders_are_searched_and_checkpoints_left_out(submit, tmp_path):
-    (tmp_path / "a").mkdir()
-    submit(name="a/00_tour.ipynb")
-    (tmp_path / ".ipynb_checkpoints").mkdir()
-    shutil.copy(RELEASE, tmp_path / ".ipynb_checkpoints/00_tour-checkpoint.ipynb")
-    shutil.copy(RELEASE, tmp_path / "z.ipynb")
-    reports = grade([tmp_path], 1)
-    assert [Path(r.path).name for r in reports] == ["00_tour.ipynb", "z.ipynb"]
-    assert [r.passed for r in reports] == [True, False]
-    assert exit_code(reports) == 1
-    assert exit_code(reports[:1]) == 0
-    assert exit_code([]) == 1
-
-
-def test_a_path_that_does_not_exist_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="does not exist: give notebooks or folders"):
-        grade([tmp_path / "nothing.ipynb"])
-    with pytest.raises(FileNotFoundError, match="there is no notebook"):
-        grade([tmp_path])
-
-
-def test_a_missing_release_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setattr(grading, "__file__", str(tmp_path / "a/b/grade.py"))
-    with pytest.raises(FileNotFoundError, match="run `minipaged dev build`"):
-        grading.exercise_folder()
-    with pytest.raises(FileNotFoundError, match=r"00_tour.ipynb is missing: run `minipaged dev"):
-        grade([RELEASE], 1, release=tmp_path)
-
-
-def test_reports_for_people_and_for_programs(submit):
-    source = "def blocks_needed(n, b):\n    raise ValueError('[red]\\x1b[2J≤ å 火')\n"
-    reports = grade([submit(source, name="ä火 b.ipynb"), submit()], 3)
-    out = io.StringIO()
-    render(reports, Console(file=out, width=200, force_terminal=True, color_system=None))
-    text = out.getvalue()
-    assert "1 of 2 points; hidden checks from --seed 3" in text
-    assert "Your code raised ValueError: [red]\ufffd[2J≤ å 火, in line 2 of the cell" in text
-    assert "\x1b[2J" not in text
-    data = json.loads(to_json(reports))
-    assert (data["points"], data["max_points"], data["passed"]) == (1, 2, False)
-    assert [r["passed"] for r in data["reports"]] == [False, True]
-    assert data["reports"][0]["path"].endswith("ä火 b.ipynb")
-    assert data["reports"][0]["results"][0]["status"] == "failed"

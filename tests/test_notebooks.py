@@ -81,6 +81,9 @@ def test_the_lessons_prose_says_what_its_cells_print():
     assert re.findall(r"^([A-H])  ", sixty, re.MULTILINE) == ["A", "C", "E", "G", "H"]
     assert "Follow H in the grid: it begins at block 44" in prose
     assert re.search(r"^H .*\[44, 45, 46, 47, 48, 49, \d", sixty, re.MULTILINE)
+    assert "B is the answer that came in 53 pieces before, and here it has 54 tokens" in prose
+    assert cells["00-code-2"].endswith("\n53 pieces\n")
+    assert re.search(r"^B +54 tokens", cells["00-code-3"], re.MULTILINE)
     alone, together = map(int, re.findall(r"\d+", cells["00-code-4"]))
     lengths = [
         int(n) for n in re.findall(r"^[A-H] +(\d+) tokens", cells["00-code-3"], re.MULTILINE)
@@ -89,6 +92,15 @@ def test_the_lessons_prose_says_what_its_cells_print():
     assert "The tutor allows 1,024 tokens" in prose
     assert "8 * 1024 = 8192 slots" in cells["00-code-8"]
     assert "1536 slots: room for 1 reservation" in cells["00-code-8"]
+
+
+def test_how_checking_works_is_told_before_the_exercise_is_opened():
+    prose = (ROOT / "lessons/00_tour.py").read_text(encoding="utf-8")
+    assert 0 < prose.find("## How checking works") < prose.find("`exercises/00_tour.ipynb`")
+    release = (ROOT / "exercises/00_tour.ipynb").read_text(encoding="utf-8")
+    assert "Only this one cell is graded" in prose
+    assert "Only the next cell is graded" in release
+    assert "Run this once the check has passed" in release
 
 
 def test_the_solutions_prose_says_what_lesson_and_solution_print():

@@ -12,7 +12,7 @@ from typing import Any
 
 from minipaged.course.catalog import NUM_HINTS, Exercise, catalog
 from minipaged.course.checks.base import check_of
-from minipaged.course.script import Observation, run
+from minipaged.course.script import Observation, is_ours, run
 from minipaged.course.verdict import Problem, Verdict, diagnosis, judge
 
 WIDTH = 88
@@ -61,9 +61,10 @@ def _require_own(exercise: Exercise, subject: Any) -> None:
             f"{call} wants {exercise.name} itself, but was given {type(subject).__name__} "
             f"{subject!r:.40}: leave out the parentheses behind {exercise.name}"
         )
-    module = getattr(subject, "__module__", None)
-    if isinstance(module, str) and module.partition(".")[0] == "minipaged":
-        raise TypeError(f"{call} was given minipaged's own {module}, not yours: define it yourself")
+    if is_ours(subject):
+        raise TypeError(
+            f"{call} was given minipaged's own {subject.__module__}, not yours: define it yourself"
+        )
 
 
 def _table(exercise: Exercise, verdicts: Sequence[Verdict], num_hidden: int) -> list[str]:

@@ -28,7 +28,7 @@ from minipaged.course.checks.base import Check, check_of
 from minipaged.course.sandbox import Limits, NoAnswer, observe
 from minipaged.course.script import Case, Observation
 from minipaged.course.submission import Submission, SubmissionError
-from minipaged.course.verdict import Verdict, diagnosis, judge
+from minipaged.course.verdict import MISSING, ONLY_THIS_CELL, Verdict, diagnosis, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def grade(
     course: Catalog | None = None,
     release: Path | None = None,
 ) -> list[Report]:
-    """A report for every notebook; folders stand for the notebooks in them.
+    """A report for every notebook; folders stand for the notebooks in them, lessons left out.
 
     seed: for the hidden checks; None draws one, which the reports state. release: the folder of
     the exercise notebooks (exercise_folder() if left out).
@@ -96,29 +96,13 @@ def grade(
     """
     seed = secrets.randbelow(2**31) if seed is None else seed
     grader = _Grader(seed, limits or Limits(), course or catalog(), release or exercise_folder())
-    return [grader.grade(path) for path in expand(paths)]
+    return [grader.grade(path) for path in submitted.expand(paths)]
 
 
 def exit_code(reports: Iterable[Report]) -> int:
     """0 if every report passed, else 1; 1 also if there is none."""
     reports = list(reports)
     return 0 if reports and all(report.passed for report in reports) else 1
-
-
-def expand(paths: Iterable[Path]) -> list[Path]:
-    """Files as they are, folders as the notebooks below them, sorted, without checkpoints."""
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            inside = sorted(p for p in path.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
-            if not inside:
-                raise FileNotFoundError(f"there is no notebook (.ipynb) in {path}")
-            found += inside
-        elif path.exists():
-            found.append(path)
-        else:
-            raise FileNotFoundError(f"{path} does not exist: give notebooks or folders of them")
-    return found
 
 
 def exercise_folder() -> Path:
@@ -153,6 +137,8 @@ class _Grader:
         if lesson is None:
             nothing = SubmissionError("no exercise", "No exercise of this course is in it.")
             return self._refuse(path, None, nothing)
+        if notebook.is_lesson:
+            return self._refuse(path, lesson, _lesson_error(lesson))
         release = self._release_of(lesson)
         exercises = self.course.exercises_of(lesson.id)
         results = tuple(self._result(e, notebook, release) for e in exercises)
@@ -198,6 +184,11 @@ class _Grader:
         return _verdict(exercise, check, cases, seen, len(visible))
 
 
+def _lesson_error(lesson: Lesson) -> SubmissionError:
+    where = f"exercises/{lesson.stem}.ipynb"
+    return SubmissionError("a lesson", f"This is a lesson; the exercises are in {where}.")
+
+
 def _given(release: Submission, exercise: Exercise) -> list[tuple[str, str]]:
     """The release's given cells above an exercise's cell."""
     given: list[tuple[str, str]] = []
@@ -238,7 +229,10 @@ def _reason(verdict: Verdict, is_visible: bool, said: str) -> str:
     assert problem is not None
     if problem.kind == "unsolved":
         return problem.reason
-    why = problem.reason or said or "Another value was expected."
+    why = problem.reason if is_visible else problem.discreet_reason
+    why = why or said or "Another value was expected."
+    if problem.kind == "fault" and problem.got in MISSING:
+        why += f" {ONLY_THIS_CELL}"
     if not is_visible:
         return f"A hidden check fails. {why}"
     return f"{problem.call} gives {problem.got}, expected {problem.expected}. {why}"

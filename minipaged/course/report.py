@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minipaged.course.grade import Report
+from minipaged.course.plain import clean
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 
 def render(reports: Sequence[Report], console: Console) -> None:
@@ -19,34 +23,51 @@ def render(reports: Sequence[Report], console: Console) -> None:
     Text from a submission is printed as text: it cannot colour the table or move the cursor.
     """
     from rich.table import Column, Table
-    from rich.text import Text
 
-    path = Column("notebook", overflow="fold")
-    table = Table(path, "exercise", "points", "checks", "verdict")
-    for report in reports:
+    names = _short([report.path for report in reports])
+    table = Table(Column("notebook", overflow="fold"), "exercise", "points", "checks", "verdict")
+    for report, name in zip(reports, names, strict=True):
         if not report.results:
-            table.add_row(Text(report.path), "", "0 of 0", "", Text(report.error))
+            table.add_row(_text(name), "", "0 of 0", "", _text(report.error))
         for result in report.results:
             table.add_row(
-                Text(report.path),
-                Text(f"{result.exercise_id} {result.name}"),
+                _text(name),
+                _text(f"{result.exercise_id} {result.name}"),
                 f"{result.points} of {result.max_points}",
                 f"{result.num_passed} of {result.num_cases}",
-                Text(result.status, style="green" if result.passed else "bold red"),
+                _text(result.status, "green" if result.passed else "bold red"),
             )
     console.print(table)
-    for line in _remarks(reports):
-        console.print(Text(line), soft_wrap=True)
-    console.print(Text(_total(reports)))
+    for line in _remarks(reports, names):
+        console.print(_text(line), soft_wrap=True)
+    console.print(_text(_total(reports)))
 
 
-def _remarks(reports: Sequence[Report]) -> list[str]:
+def _text(text: str, style: str = "") -> Text:
+    """Text for the terminal, without markup and without control characters."""
+    from rich.text import Text
+
+    return Text(clean(text), style=style)
+
+
+def _short(paths: Sequence[str]) -> list[str]:
+    """The paths from the folder on that they have in common, if there is one."""
+    try:
+        common = Path(os.path.commonpath([Path(path).parent for path in paths]))
+    except ValueError:  # none given, or not all from the same root
+        return list(paths)
+    if common == Path(common.anchor):
+        return list(paths)
+    return [str(Path(path).relative_to(common)) for path in paths]
+
+
+def _remarks(reports: Sequence[Report], names: Sequence[str]) -> list[str]:
     lines = []
-    for report in reports:
+    for report, name in zip(reports, names, strict=True):
         for result in report.results:
             if result.reason:
-                lines.append(f"{report.path}, {result.exercise_id}: {result.reason}")
-        lines += [f"{report.path}, note: {note}" for note in report.notes]
+                lines.append(f"{name}, {result.exercise_id}: {result.reason}")
+        lines += [f"{name}, note: {note}" for note in report.notes]
     return lines
 
 

@@ -22,7 +22,7 @@ from minipaged.course.script import (
     read_observation,
     to_json,
 )
-from minipaged.course.verdict import say_fault
+from minipaged.course.verdict import MISSING, ONLY_THIS_CELL, say_fault
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 _START = (
@@ -63,8 +63,8 @@ def observe(
     """Run the cells (name, source) in a process of their own, then every case's script.
 
     Returns one observation per operation. NoAnswer says why there are none: a cell that fails, a
-    name not defined, a loop without end, a process that ended itself. Cost: a process start, about
-    0.1 s.
+    name not defined or not the learner's own, a loop without end, a process that ended itself.
+    Cost: a process start, about 0.1 s.
     """
     request = {
         "cells": [list(cell) for cell in cells],
@@ -77,6 +77,8 @@ def observe(
         raise NoAnswer("cell fails", _say_cell_fault(answer))
     if "undefined" in answer:
         raise NoAnswer("undefined", f"The cell defines no {name}.")
+    if "borrowed" in answer:
+        raise NoAnswer("not your own", f"{name} is minipaged's own, not yours: define it yourself.")
     return _observations(answer, [len(case.operations) for case in cases])
 
 
@@ -168,9 +170,7 @@ def _say_cell_fault(answer: dict[str, Any]) -> str:
         fault: Fault = read_fault(answer["fault"])
     except (TypeError, ValueError, RecursionError):
         raise _unreadable() from None
-    advice = ""
-    if fault.kinds[0] in ("NameError", "ModuleNotFoundError"):
-        advice = " Only this cell is graded: it must hold the imports and helpers that it uses."
+    advice = f" {ONLY_THIS_CELL}" if fault.kinds[0] in MISSING else ""
     return say_fault(fault) + advice
 
 

@@ -12,6 +12,7 @@ import contextlib
 import copy
 import linecache
 import traceback
+import types
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -67,6 +68,12 @@ class Observation(NamedTuple):
     args_after: Any = None
 
 
+def is_ours(subject: Any) -> bool:
+    """True for what minipaged itself defines: a reference is nobody's own work."""
+    module = getattr(subject, "__module__", None)
+    return isinstance(module, str) and module.partition(".")[0] == "minipaged"
+
+
 def run(operations: Iterable[Operation], subject: Any) -> list[Observation]:
     """Carry a script out; exactly one observation an operation, whatever happens.
 
@@ -87,6 +94,7 @@ def _carry_out(operation: Operation, kept: dict[str, Any]) -> Observation:
                 kept[operation.keep] = result
             else:
                 value = plain.encode(result)
+                _end(result)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -101,6 +109,12 @@ def _target(operation: Operation, kept: dict[str, Any]) -> Any:
         raise LookupError(f"{operation.target!r} was never made: an earlier call failed")
     target = kept[operation.target]
     return getattr(target, operation.method) if operation.method else target
+
+
+def _end(result: Any) -> None:
+    """Close a coroutine, which would otherwise complain on stderr that nobody awaited it."""
+    if type(result) is types.CoroutineType:
+        result.close()
 
 
 class Paper:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from minipaged.course import plain
 from minipaged.course.catalog import Exercise
 
 MAX_BYTES = 50 * 2**20
@@ -41,23 +43,26 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The cells of a notebook in order; lesson_id as its metadata has it, or ""."""
+    """The cells of a notebook in order; lesson_id and kind as its metadata has them, or ""."""
 
     cells: tuple[Cell, ...]
     lesson_id: str = ""
+    kind: str = ""
+
+    @property
+    def is_lesson(self) -> bool:
+        """A lesson to read: by its metadata, unless an exercise was copied into it."""
+        return self.kind == "lesson" and not any(c.grade_id.startswith("ex-") for c in self.cells)
 
     def sources(self, grade_id: str) -> list[str]:
-        """The source of every cell with this grade id; one, if all is well."""
-        return [cell.source for cell in self.cells if cell.grade_id == grade_id]
+        """The source of every code cell with this grade id; one, if all is well."""
+        return [c.source for c in self.cells if c.grade_id == grade_id and c.kind == "code"]
 
 
 def read(path: Path) -> Submission:
     """Read a notebook of format 4; SubmissionError says why a file is none."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise SubmissionError("not a notebook", f"It is larger than {MAX_BYTES >> 20} MiB.")
-        text = path.read_bytes().decode("utf-8-sig")
-        data = json.loads(text)
+        data = json.loads(_read_bytes(path).decode("utf-8-sig"))
     except OSError as error:
         raise SubmissionError("not readable", f"It cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
@@ -68,8 +73,47 @@ def read(path: Path) -> Submission:
         raise SubmissionError(
             "not a notebook", "It is not a notebook of format 4: open it in Jupyter and save it."
         )
-    lesson_id = _nested(data, "metadata", "minipaged", "lesson")
-    return Submission(tuple(_cells(data["cells"])), lesson_id if type(lesson_id) is str else "")
+    claims = [_nested(data, "metadata", "minipaged", key) for key in ("lesson", "kind")]
+    lesson_id, kind = (claim if type(claim) is str else "" for claim in claims)
+    return Submission(tuple(_cells(data["cells"])), lesson_id, kind)
+
+
+def _read_bytes(path: Path) -> bytes:
+    """What a regular file holds; a pipe or a device might never end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise SubmissionError("not a notebook", "It is not a regular file.")
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise SubmissionError("not a notebook", f"It is larger than {MAX_BYTES >> 20} MiB.")
+    return content
+
+
+def expand(paths: Iterable[Path]) -> list[Path]:
+    """Files as they are, folders as the notebooks below them, sorted, without checkpoints and
+    without lessons. What is named twice comes once."""
+    found: dict[Path, Path] = {}
+    for path in paths:
+        for one in _inside(path) if path.is_dir() else [path]:
+            if not one.exists():
+                raise FileNotFoundError(f"{one} does not exist: give notebooks or folders of them")
+            found.setdefault(one.parent.resolve() / one.name, one)
+    return list(found.values())
+
+
+def _inside(folder: Path) -> list[Path]:
+    notebooks = (p for p in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+    inside = sorted(p for p in notebooks if not _is_lesson(p))
+    if not inside:
+        raise FileNotFoundError(f"there is no notebook (.ipynb) to grade in {folder}")
+    return inside
+
+
+def _is_lesson(path: Path) -> bool:
+    try:
+        return read(path).is_lesson
+    except SubmissionError:
+        return False
 
 
 def solution_source(submission: Submission, exercise: Exercise) -> str:
@@ -80,6 +124,10 @@ def solution_source(submission: Submission, exercise: Exercise) -> str:
     """
     sources = submission.sources(exercise.solution_cell)
     if not sources:
+        if any(cell.grade_id == exercise.solution_cell for cell in submission.cells):
+            raise SubmissionError(
+                "missing", f"{exercise.solution_cell} is no code cell any more: make it one again."
+            )
         raise SubmissionError(
             "missing", f"The cell {exercise.solution_cell} is not in the notebook: put it back."
         )
@@ -115,8 +163,8 @@ def _say_syntax(source: str, error: Exception) -> str:
     if line is None:
         return "The cell cannot be read as Python."
     lines = source.splitlines()
-    text = lines[line - 1].strip()[:80] if 0 < line <= len(lines) else ""
-    said = f"Line {line} of the cell cannot be read as Python: `{text}`."
+    text = plain.clean(lines[line - 1].strip()[:80]) if 0 < line <= len(lines) else ""
+    said = f"Line {line} of the cell cannot be read as Python" + (f": `{text}`." if text else ".")
     if text.startswith(("%", "!")):
         said += " Commands of the notebook (% and !) do not belong into a graded cell."
     return said

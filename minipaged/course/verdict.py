@@ -1,11 +1,13 @@
 """The verdict: script and oracle on one side, observations on the other, told in plain words.
 
 It is formed where the learner's code does not run. What a verdict says about a visible case names
-the call, what was expected and what came; `reason` alone is fit for a hidden case.
+the call, what was expected and what came; `discreet_reason` alone is fit for a hidden case, since
+code can put the arguments into whatever is quoted of it.
 """
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +21,14 @@ from minipaged.course.script import Case, Fault, Observation, Operation
 class Problem:
     """What was wrong with one operation.
 
-    kind: "unsolved", "fault", "changed", "type" or "value". reason: what is wrong and what to do,
-    without quoting the case. operation: its number in the script, from 0.
+    kind: "unsolved", "fault", "changed", "type" or "value". reason: what is wrong and what to do.
+    discreet_reason: the same without a word that the learner's code could have chosen.
+    operation: its number in the script, from 0.
     """
 
     kind: str
     reason: str
+    discreet_reason: str
     operation: int
     call: str
     expected: str
@@ -83,24 +87,30 @@ def _first_problem(
         found = _kind_and_reason(operation, expected, one)
         if found is not None:
             kind, reason = found
+            discreet = _discreet_reason(operation, expected, one)
             call, want = show_call(operation, name), _show_expected(expected)
             got = _show_got(one)
             if kind == "changed":
                 want = f"{plain.show(operation.args)}, as it was"
                 got = plain.show(plain.decode(one.args_after))
-            return Problem(kind, reason, number, call, want, got)
+            return Problem(kind, reason, discreet, number, call, want, got)
     return None
 
 
+def _discreet_reason(operation: Operation, expected: Any, one: Observation) -> str:
+    found = _kind_and_reason(operation, expected, one, quote=False)
+    return found[1] if found else ""
+
+
 def _kind_and_reason(
-    operation: Operation, expected: Any, one: Observation
+    operation: Operation, expected: Any, one: Observation, quote: bool = True
 ) -> tuple[str, str] | None:
     if one.fault is not None and "NotImplementedError" in one.fault.kinds:
         return "unsolved", _unsolved(one.fault)
     if isinstance(expected, Raises):
-        return _judge_raise(expected, one.fault)
+        return _judge_raise(expected, one.fault, quote)
     if one.fault is not None:
-        return "fault", say_fault(one.fault)
+        return "fault", say_fault(one.fault, quote)
     if one.args_after is not None:
         return "changed", "The call changed what it was given. Work on a copy."
     got = plain.decode(one.value)
@@ -108,7 +118,7 @@ def _kind_and_reason(
         return None
     if type(got) is type(expected):
         return "value", ""
-    return "type", _wrong_type(got, expected, one.printed)
+    return "type", _wrong_type(got, expected, one.printed, quote)
 
 
 def _unsolved(fault: Fault) -> str:
@@ -116,43 +126,73 @@ def _unsolved(fault: Fault) -> str:
     return f"Not solved yet: replace `raise NotImplementedError()`{where} with your own code."
 
 
-def _judge_raise(expected: Raises, fault: Fault | None) -> tuple[str, str] | None:
+def _judge_raise(expected: Raises, fault: Fault | None, quote: bool) -> tuple[str, str] | None:
     if fault is None:
         return "value", f"This call must be refused with a {expected.kind}, but it was accepted."
     if expected.kind not in fault.kinds:
-        return "fault", f"This call must be refused with a {expected.kind}. {say_fault(fault)}"
+        said = say_fault(fault, quote)
+        return "fault", f"This call must be refused with a {expected.kind}. {said}"
     return None
 
 
-def say_fault(fault: Fault) -> str:
-    """An exception in words, with the learner's own line."""
-    said = f"Your code raised {fault.kinds[0]}" + (f": {fault.message}" if fault.message else "")
+def say_fault(fault: Fault, quote: bool = True) -> str:
+    """An exception in words; with quote also its own words and the learner's line."""
+    name = fault.kinds[0] if quote else next(filter(_is_builtin, fault.kinds), "an exception")
+    said = f"Your code raised {name}" + (f": {fault.message}" if quote and fault.message else "")
     if fault.kinds[0] == "SystemExit":
         said = "Your code ended the program (SystemExit); it should return a value instead"
     if fault.line is None:
         return f"{said}. It happened at the call itself: compare name and parameters with the task."
-    return f"{said}, in line {fault.line} of the cell: `{fault.source}`"
+    source = f": `{fault.source}`" if quote and fault.source else "."
+    return f"{said}, in line {fault.line} of the cell{source}"
 
 
-def _wrong_type(got: Any, expected: Any, printed: str) -> str:
+def _is_builtin(kind: str) -> bool:
+    return isinstance(getattr(builtins, kind, None), type)
+
+
+def _wrong_type(got: Any, expected: Any, printed: str, quote: bool) -> str:
     wanted = _TYPES.get(type(expected), type(expected).__name__)
     if got is None and printed.strip():
+        quoted = f" ({printed.strip()[:40]!r})" if quote else ""
         return (
-            f"The result was printed ({printed.strip()[:40]!r}), but nothing was returned: "
-            "write `return` where `print` stands."
+            f"The result was printed{quoted}, but nothing was returned: write `return` where "
+            "`print` stands."
         )
     if got is None:
         return f"Nothing was returned (None), but {wanted} is expected: is a `return` missing?"
     if type(got) is plain.Other:
-        return (
-            f"An object of class {got.what} was returned, but {wanted} is expected. Only plain "
-            "values count, whatever they claim to be equal to."
-        )
+        return _wrong_class(got.what, expected, wanted, quote)
     found = _TYPES.get(type(got), type(got).__name__)
     advice = _ADVICE.get((type(got), type(expected)), "")
     return f"The result is {found}, but {wanted} is expected.{advice}"
 
 
+def _wrong_class(name: str, expected: Any, wanted: str, quote: bool) -> str:
+    """Advice on an object that is no plain value; its class is known by name only."""
+    advice = _CLASS_ADVICE.get(name, "")
+    if name in _NUMBERS and type(expected) in (int, float):
+        advice = f"Wrap it in {type(expected).__name__}(...)."
+    what = f"An object of class {name}" if quote or advice else "An object of some other class"
+    advice = advice or "Only plain values count, whatever they claim to be equal to."
+    return f"{what} was returned, but {wanted} is expected. {advice}"
+
+
+# classes of numbers that look plain when they are printed
+_NUMBERS = (
+    *(f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (8, 16, 32, 64)),
+    *("longdouble", "Fraction", "Decimal", "Tensor", "ndarray"),
+)
+_CLASS_ADVICE = {
+    "generator": "This is a generator: is there a `yield` in the function? Use `return`.",
+    "async_generator": "This is a generator: is there a `yield` in the function? Use `return`.",
+    "coroutine": "This is a coroutine: is there an `async` before `def`? Leave it out.",
+    "function": "Return the result of the function: call it.",
+    "builtin_function_or_method": "Return the result of the function: call it.",
+}
+# exceptions of a cell that looks for something in another one, and what to say about it
+MISSING = ("NameError", "ModuleNotFoundError")
+ONLY_THIS_CELL = "Only this cell is graded: it must hold the imports and helpers that it uses."
 _TYPES: dict[type, str] = {
     bool: "a bool (True or False)",
     int: "an int (a whole number)",

@@ -36,7 +36,8 @@ def answer(cells: list[list[str]], name: str, scripts: list[list[Any]]) -> dict[
     """Run the cells, then every script beside what they define.
 
     Either {"observations": [[one per operation] per script]}, or {"cell": …, "fault": …} if a
-    cell failed, or {"undefined": name} if nothing of that name was defined.
+    cell failed, or {"undefined": name} if nothing of that name was defined, or {"borrowed": name}
+    if it is not the learner's work but ours.
     """
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
@@ -47,6 +48,8 @@ def answer(cells: list[list[str]], name: str, scripts: list[list[Any]]) -> dict[
     if not hasattr(module, name):
         return {"undefined": name}
     subject = getattr(module, name)
+    if script.is_ours(subject):
+        return {"borrowed": name}
     return {"observations": [script.run(script.from_json(rows), subject) for rows in scripts]}
 
 

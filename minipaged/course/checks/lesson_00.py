@@ -57,6 +57,15 @@ def _oracle(case: Case) -> list[int]:
     return [blocks_that_hold(*operation.args) for operation in case.operations]
 
 
+SWAPPED = (
+    "The arguments have changed places: divide num_tokens by block_size, not the other way round."
+)
+FIXED = (
+    "block_size makes no difference to the result: the same tokens in smaller blocks need more of "
+    "them. Is 16 written into the code?"
+)
+CONSTANT = "The answer is always the same: compute it from num_tokens and block_size."
+
 # the misconceptions that an answer is compared with, most telling first
 MISTAKES: tuple[tuple[Callable[[int, int], int], str], ...] = (
     (
@@ -86,6 +95,12 @@ MISTAKES: tuple[tuple[Callable[[int, int], int], str], ...] = (
         lambda n, b: blocks_that_hold(n, b) * b,
         "This is the number of slots in those blocks. Asked for is the number of blocks.",
     ),
+    # without tokens there is nothing to divide by: whoever answers then has thought of it
+    (lambda n, b: n and blocks_that_hold(b, n), SWAPPED),
+    (lambda n, b: n and b // n, SWAPPED),
+    (lambda n, b: blocks_that_hold(n, 16), FIXED),
+    (lambda n, b: n // 16, FIXED),
+    (lambda n, b: n // 16 + 1, FIXED),
 )
 
 
@@ -94,23 +109,9 @@ def diagnose(rows: Sequence[Row]) -> str:
     for mistake, sentence in MISTAKES:
         if all(mistake(*row.args) == row.got for row in rows):
             return sentence
-    if _ignores_block_size(rows):
-        return (
-            "block_size makes no difference to the result: the same tokens in smaller blocks need "
-            "more of them. Is 16 written into the code?"
-        )
+    if len(rows) > 1 and len({row.got for row in rows}) == 1:
+        return CONSTANT
     return ""
-
-
-def _ignores_block_size(rows: Sequence[Row]) -> bool:
-    """True if some number of tokens got one answer where block sizes asked for several."""
-    by_tokens: dict[int, list[Row]] = {}
-    for row in rows:
-        by_tokens.setdefault(row.args[0], []).append(row)
-    return any(
-        len({row.expected for row in group}) > 1 and len({row.got for row in group}) == 1
-        for group in by_tokens.values()
-    )
 
 
 CHECKS = {"00.1": Check(visible, hidden, _oracle, diagnose)}

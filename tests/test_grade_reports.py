@@ -1,0 +1,137 @@
+"""Which notebooks are graded, and how the reports on them look."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from submissions import RELEASE, ROOT, graded, submitter
+
+from minipaged.course import grade as grading
+from minipaged.course.grade import Report, Result, exit_code, grade
+from minipaged.course.report import render, to_json
+
+
+@pytest.fixture
+def submit(tmp_path):
+    """Writes a submission of lesson 00 and returns its path."""
+    return submitter(tmp_path)
+
+
+def shown(reports, width: int = 200) -> str:
+    """What the reports look like in a terminal without colours."""
+    out = io.StringIO()
+    render(reports, Console(file=out, width=width, force_terminal=True, color_system=None))
+    return out.getvalue()
+
+
+def test_folders_are_searched_and_checkpoints_left_out(submit, tmp_path):
+    (tmp_path / "a").mkdir()
+    submit(name="a/00_tour.ipynb")
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    shutil.copy(RELEASE, tmp_path / ".ipynb_checkpoints/00_tour-checkpoint.ipynb")
+    shutil.copy(RELEASE, tmp_path / "z.ipynb")
+    reports = grade([tmp_path], 1)
+    assert [Path(r.path).name for r in reports] == ["00_tour.ipynb", "z.ipynb"]
+    assert [r.passed for r in reports] == [True, False]
+    assert exit_code(reports) == 1
+    assert exit_code(reports[:1]) == 0
+    assert exit_code([]) == 1
+
+
+def test_a_path_that_does_not_exist_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="does not exist: give notebooks or folders"):
+        grade([tmp_path / "nothing.ipynb"])
+    with pytest.raises(FileNotFoundError, match="there is no notebook"):
+        grade([tmp_path])
+
+
+def test_what_is_given_twice_counts_once(submit, tmp_path):
+    path = submit()
+    (tmp_path / "a").mkdir()
+    reports = grade([path, tmp_path, tmp_path / "a" / ".." / path.name], 1)
+    assert [report.path for report in reports] == [str(path)]
+
+
+def test_lessons_are_no_submissions(submit, tmp_path):
+    lesson = tmp_path / "lesson.ipynb"
+    shutil.copy(ROOT / "lessons/00_tour.ipynb", lesson)
+    with pytest.raises(FileNotFoundError, match="there is no notebook"):
+        grade([tmp_path])
+    path = submit()
+    assert [report.path for report in grade([tmp_path], 1)] == [str(path)]
+    report, result = graded(lesson)
+    assert result.status == "a lesson"
+    assert report.error == (
+        "a lesson: This is a lesson; the exercises are in exercises/00_tour.ipynb."
+    )
+
+
+def test_an_exercise_copied_into_a_lesson_is_a_submission(submit, tmp_path):
+    path = submit()
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["metadata"]["minipaged"]["kind"] = "lesson"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    [report] = grade([tmp_path], 1)
+    assert report.passed
+
+
+def test_a_missing_release_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setattr(grading, "__file__", str(tmp_path / "a/b/grade.py"))
+    with pytest.raises(FileNotFoundError, match="run `minipaged dev build`"):
+        grading.exercise_folder()
+    with pytest.raises(FileNotFoundError, match=r"00_tour.ipynb is missing: run `minipaged dev"):
+        grade([RELEASE], 1, release=tmp_path)
+
+
+def test_reports_for_people_and_for_programs(submit):
+    source = "def blocks_needed(n, b):\n    raise ValueError('[red]\\x1b[2J≤ å 火')\n"
+    reports = grade([submit(source, name="ä火 b.ipynb"), submit()], 3)
+    text = shown(reports)
+    assert "1 of 2 points; hidden checks from --seed 3" in text
+    assert "Your code raised ValueError: [red]\ufffd[2J≤ å 火, in line 2 of the cell" in text
+    assert "\x1b[2J" not in text
+    data = json.loads(to_json(reports))
+    assert (data["points"], data["max_points"], data["passed"]) == (1, 2, False)
+    assert [r["passed"] for r in data["reports"]] == [False, True]
+    assert data["reports"][0]["path"].endswith("ä火 b.ipynb")
+    assert data["reports"][0]["results"][0]["status"] == "failed"
+
+
+def test_no_control_character_reaches_the_terminal(submit):
+    report, result = graded(submit("\x1b[31m\x1b[2J)(\n"))
+    assert result.status == "not Python"
+    assert "\x1b" not in result.reason
+    odd = Result("00.1", "f", 0, 1, "fail\x1b[2J", "why\x1b[31m", 0, 9)
+    reports = [
+        report,
+        Report("a\x1b[2J.ipynb", "00", 1, (odd,), ("note\x07",)),
+        Report("b\x9b.ipynb", "", 1, (), error="error\x1b]0;x\x07"),
+    ]
+    text = shown(reports)
+    assert not {c for c in text if not c.isprintable()} - {"\n"}
+    assert "why\ufffd[31m" in text
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["/x/ada/00_tour.ipynb", "/x/bob/00_tour.ipynb"], ["ada/00_tour.ipynb", "bob/00_"]),
+        (["some/folder/00_tour.ipynb"], ["│ 00_tour.ipynb "]),
+        (["/x/a.ipynb", "y/b.ipynb"], ["/x/a.ipynb", "y/b.ipynb"]),
+        (["/x/a.ipynb", "/y/b.ipynb"], ["/x/a.ipynb", "/y/b.ipynb"]),
+        ([], []),
+    ],
+)
+def test_paths_are_shown_from_their_common_folder_on(paths, names):
+    result = Result("00.1", "blocks_needed", 0, 1, "failed", "Why.", 0, 33)
+    text = shown([Report(path, "00", 1, (result,)) for path in paths], width=80)
+    assert [name for name in names if name not in text] == []
+    if names and not names[0].startswith("/"):
+        assert "/x" not in text
+        assert "some" not in text
+        assert text.count("00_tour.ipynb") == 2 * len(paths)
