@@ -102,6 +102,7 @@ def test_case_07_abort_of_a_preempted_request(lab):
     while not engine.engine.scheduler.preempted:
         engine.step()
     assert engine.engine.requests["B"].status.value == "preempted"
+    assert engine.engine.requests["B"].num_preemptions == 1
     engine.engine.abort("B")
     engine.run()
     assert engine.outputs["A"] == solo(lab, "A", 7, 9, block_size=4, num_blocks=4)
