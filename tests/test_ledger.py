@@ -98,8 +98,8 @@ def test_case_38_swap_out_comes_before_swap_in():
     executor.execute(StepPlan(1, swap_out=swap_out_1[0][0]["swap_out"]))
     device, host = list(executor._slots), list(executor._host)
     executor.execute(StepPlan(2, **both))
-    assert executor._host[6:8] == device[4:6]
-    assert executor._slots[4:6] == host[2:4]
+    assert executor._host == [*host[:6], *device[4:6]]
+    assert executor._slots == [*device[:4], *host[2:4], *device[6:]]
 
 
 def test_sampling_depends_on_seed_and_indices():
@@ -121,6 +121,8 @@ def test_min_tokens_keeps_stop_tokens_out():
             sampled = spec(index, min_tokens=10, stop_token_ids=(0,))
             chosen = executor._next_token("a", sampled, index)
             assert index >= 10 or chosen != 0
+        first_free = spec(10, min_tokens=10, stop_token_ids=(0,))
+        assert executor._next_token("a", first_free, 6) == 0  # 6 is a multiple of both
 
 
 def test_rows_are_checked():
@@ -169,7 +171,7 @@ def test_without_the_ledger_only_time_passes():
 
 
 def test_moves_and_items_outside_the_pool_are_refused():
-    for move in (BlockMove(0, 99), BlockMove(99, 0), BlockMove(-1, 1)):
+    for move in (BlockMove(0, 8), BlockMove(8, 0), BlockMove(-1, 1)):
         with pytest.raises(ValueError, match="leaves the pool of 8 blocks"):
             run([({"copies": [move]}, [])])
     for tokens, start in (([], 0), ([1], -1)):
