@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -277,3 +279,12 @@ def test_a_hugging_face_folder_gives_the_tokens_of_transformers(hf_folder):
 def test_a_folder_that_lacks_a_file_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"\.json"):
         LLM(tmp_path)
+
+
+def test_loading_the_tutor_does_not_load_torchs_compiler():
+    """It takes longer than everything else of a cold start together."""
+    code = (
+        "import sys; from minipaged import LLM; LLM('tutor'); print('torch._dynamo' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -6,11 +6,13 @@ import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from minipaged.model.folder import LAYOUT, read_json
 from minipaged.model.llama import Llama
@@ -18,6 +20,19 @@ from minipaged.model.llama_config import LlamaConfig
 
 WHOLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+
+
+class _SkipInit(TorchFunctionMode):
+    """No random initial weights: each would be replaced at once, and drawing them on the meta
+    device makes torch load its compiler, which takes longer than loading a small model."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", None) == "torch.nn.init":
+            return kwargs["tensor"] if "tensor" in kwargs else args[0]
+        return func(*args, **kwargs)
 
 
 def load_llama(
@@ -29,7 +44,7 @@ def load_llama(
     Raises ValueError naming the file or tensor that is missing, unexpected or of another shape.
     """
     config = LlamaConfig.from_folder(folder)
-    with torch.device("meta"):
+    with torch.device("meta"), _SkipInit():
         model = Llama(config)
     wanted = dict(model.named_parameters())
     target = dtype or _stored_dtype(config)
