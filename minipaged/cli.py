@@ -168,13 +168,14 @@ def demo(
     """
     from rich.console import Console
 
-    from minipaged import LLM
-    from minipaged.viz.demo import DEFAULT_QUESTIONS, run_demo
+    from minipaged.viz.svg import require_target
 
     require_real("delay", delay, 0.0, "0 shows the steps as fast as they come")
     for question in questions or ():
         _require_unicode(question)
     SamplingParams(max_tokens=max_tokens)  # a wrong number is told before a model is loaded
+    if record is not None:
+        require_target(record)
     config = EngineConfig.of(
         num_blocks=num_blocks,
         block_size=block_size,
@@ -182,6 +183,9 @@ def demo(
         max_num_batched_tokens=max_num_batched_tokens,
         max_model_len=max_model_len,
     )
+    from minipaged import LLM
+    from minipaged.viz.demo import DEFAULT_QUESTIONS, run_demo
+
     llm = LLM(model, config=config)
     run_demo(
         llm.engine,

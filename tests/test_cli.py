@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -48,6 +49,7 @@ def call(monkeypatch, capsys, *arguments):
         (["generate", "x", "--seed", "-1"], "seed is -1"),
         (["demo", "x", "--num-blocks", "0"], "num_blocks is 0"),
         (["demo", "x", "--delay", "-1"], "delay is -1"),
+        (["demo", "x", "--record", "picture.png"], "picture.png"),
         (["generate", "x" * 3000], "max_model_len is 1024"),
         (["bench", "scheduler", "--requests", "0"], "requests is 0"),
         (["bench", "scheduler", "--prompt-len", "9", "3"], "HI may not be below LO"),
@@ -130,3 +132,11 @@ def test_a_terminal_without_chinese_is_no_error():
     )
     assert done.returncode == 0, done.stderr
     assert b"?" in done.stdout
+
+
+def test_the_demos_defaults_are_those_that_its_picture_was_chosen_for():
+    from minipaged.cli import demo
+    from minipaged.viz.demo import DEMO_OPTIONS
+
+    defaults = {name: p.default for name, p in inspect.signature(demo).parameters.items()}
+    assert {name: defaults[name] for name in DEMO_OPTIONS} == DEMO_OPTIONS
