@@ -11,6 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import settings
 
 from minipaged.clock import VirtualClock
 from minipaged.config import EngineConfig, SamplingParams
@@ -18,6 +19,10 @@ from minipaged.engine import Engine
 from minipaged.exec.sim_exec import SimConfig, SimExecutor
 from minipaged.output import RequestOutput
 from minipaged.plan import StepPlan, StepResult
+
+# a shared machine may stall for any length of time; that is no fault of the code
+settings.register_profile("minipaged", deadline=None)
+settings.load_profile("minipaged")
 
 
 class PlanLog(SimExecutor):
