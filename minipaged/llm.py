@@ -159,8 +159,7 @@ class LLM:
         piece is asked for, and aborted if the iterator is closed early.
         """
         params = SamplingParams() if params is None else params
-        self.engine.check_prompt(prompt, params)
-        return self._pieces(prompt, params)
+        return self._pieces(self.engine.check_prompt(prompt, params), params)
 
     def nearest_known(self, prompt: Prompt, count: int = 3) -> list[str]:
         """For the tutor: known questions most like one that it was not trained on, else [].
@@ -171,7 +170,7 @@ class LLM:
             return []
         return corpus.nearest(prompt, count) or [pair.question for pair in corpus.pairs()[:count]]
 
-    def _pieces(self, prompt: Prompt, params: SamplingParams) -> Iterator[str]:
+    def _pieces(self, prompt: list[int], params: SamplingParams) -> Iterator[str]:
         request_id = self._add(prompt, params)
         try:
             for output in self._outputs(request_id):

@@ -62,7 +62,8 @@ class TextStream:
         """The text that has become certain; may_stop: whether a stop string that ends here counts.
 
         Sets `stopped` when one was found; the text then ends right before the first of them.
-        Cost: O(new text + longest stop string).
+        Cost: O(text x stop strings), where a text that may begin one is compared once for each
+        length up to the longest of them.
         """
         return self._take(self._utf8.decode(self._decoder.decode_bytes(token_ids)), may_stop)
 

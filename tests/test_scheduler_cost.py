@@ -35,22 +35,30 @@ def lines_of(call):
     return count, result
 
 
-def lines_per_decode_step(num_blocks=1000, num_waiting=0, context=20, running=8):
-    """Lines of one schedule + commit in which `running` requests decode, none needs a block."""
+def past_the_prompts(num_blocks=1000, num_waiting=0, context=20, running=8):
+    """(scheduler, manager) after the step that reads `running` prompts; the rest wait.
+
+    In the next step all of them decode, and none needs a block.
+    """
     config = EngineConfig.of(
         num_blocks=num_blocks, max_num_seqs=running, max_num_batched_tokens=10**6
     )
     manager = Components().make_manager(num_blocks, 16)
     scheduler = Components().make_scheduler(config, manager)
     for number in range(running + num_waiting):
-        prompt = [1] * context
-        scheduler.add(Request(str(number), prompt, SamplingParams(max_tokens=50)))
+        scheduler.add(Request(str(number), [1] * context, SamplingParams(max_tokens=50)))
+    plan = scheduler.schedule()
+    scheduler.commit(plan, answer(plan))
+    return scheduler, manager
 
-    def answer(plan):
-        return StepResult({item.request_id: [7] for item in plan.items}, 0.0)
 
-    first = scheduler.schedule()
-    scheduler.commit(first, answer(first))
+def answer(plan):
+    return StepResult({item.request_id: [7] for item in plan.items}, 0.0)
+
+
+def lines_per_decode_step(running=8, **sizes):
+    """Lines of one schedule + commit in which `running` requests decode."""
+    scheduler, _ = past_the_prompts(running=running, **sizes)
     scheduled, plan = lines_of(scheduler.schedule)
     assert len(plan.items) == plan.num_tokens == running
     result = answer(plan)
@@ -106,22 +114,9 @@ class CountedQueue(deque):
         return deque.copy(self)
 
 
-def read_per_decode_step(num_blocks=1000, num_waiting=0, context=20, running=8):
+def read_per_decode_step(**sizes):
     """Elements of tokens, tables, waiting queue and free queue that one step reads."""
-    config = EngineConfig.of(
-        num_blocks=num_blocks, max_num_seqs=running, max_num_batched_tokens=10**6
-    )
-    manager = Components().make_manager(num_blocks, 16)
-    scheduler = Components().make_scheduler(config, manager)
-    for number in range(running + num_waiting):
-        scheduler.add(Request(str(number), [1] * context, SamplingParams(max_tokens=50)))
-
-    def turn():
-        plan = scheduler.schedule()
-        tokens = {item.request_id: [7] for item in plan.items}
-        scheduler.commit(plan, StepResult(tokens, 0.0))
-
-    turn()
+    scheduler, manager = past_the_prompts(**sizes)
     for request in scheduler.running:
         request.token_ids = Counted(request.token_ids)
         table = manager.tables[request.request_id]
@@ -130,7 +125,8 @@ def read_per_decode_step(num_blocks=1000, num_waiting=0, context=20, running=8):
     queue = manager.pool.free_queue
     queue._next, queue._prev = Counted(queue._next), Counted(queue._prev)
     Counted.read = 0
-    turn()
+    plan = scheduler.schedule()
+    scheduler.commit(plan, answer(plan))
     return Counted.read
 
 

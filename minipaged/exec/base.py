@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
-from minipaged.plan import ScheduledItem, StepPlan, StepResult
+from minipaged.plan import BlockMove, ScheduledItem, StepPlan, StepResult
 
 
 class Executor(Protocol):
@@ -18,6 +19,14 @@ class Executor(Protocol):
     def execute(self, plan: StepPlan) -> StepResult:
         """Compute the plan. Cost: what the plan holds, plus reading each item's context."""
         ...
+
+
+def require_in_pools(moves: Iterable[BlockMove], num_source: int, num_target: int) -> None:
+    """ValueError for a move from or to a block that its pool does not have."""
+    for move in moves:
+        for block_id, num_blocks in ((move.source, num_source), (move.target, num_target)):
+            if not 0 <= block_id < num_blocks:
+                raise ValueError(f"{move} leaves the pool of {num_blocks} blocks")
 
 
 class BlockRows:
@@ -54,6 +63,23 @@ class BlockRows:
                     f"{self.num_blocks} blocks"
                 )
         row[first:] = ids
+        return row
+
+    def update_for(self, item: ScheduledItem, block_size: int) -> list[int]:
+        """`update`, and ValueError if the row then lacks a slot for one of the item's tokens."""
+        row = self.update(item)
+        end, slots = item.start_position + len(item.token_ids), len(row) * block_size
+        if not item.token_ids or item.start_position < 0:
+            raise ValueError(
+                f"request {item.request_id!r}: {len(item.token_ids)} tokens at position "
+                f"{item.start_position}; an item needs at least one token, from position 0 on"
+            )
+        if end > slots:
+            raise ValueError(
+                f"request {item.request_id!r}: {end} tokens, but its table has {slots} slots: "
+                f"position {end - 1} has no slot, because its {len(row)} blocks of {block_size} "
+                "hold no more; send the block first"
+            )
         return row
 
     def forget(self, request_ids: list[str]) -> None:

@@ -66,18 +66,8 @@ def pack(
 
 def _row(item: ScheduledItem, rows: BlockRows, block_size: int) -> list[int]:
     """The blocks that the item's context fills, from the request's updated row."""
-    row = rows.update(item)
+    row = rows.update_for(item, block_size)
     context = item.start_position + len(item.token_ids)
-    if not item.token_ids or item.start_position < 0:
-        raise ValueError(
-            f"request {item.request_id!r}: {len(item.token_ids)} tokens at position "
-            f"{item.start_position}; an item needs at least one token, from position 0 on"
-        )
-    if context > len(row) * block_size:
-        raise ValueError(
-            f"request {item.request_id!r}: position {context - 1} has no slot, because its "
-            f"{len(row)} blocks of {block_size} hold {len(row) * block_size}; send the block first"
-        )
     return row[: -(-context // block_size)]
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from operator import mul
 
 from minipaged.config import CacheConfig, require_int, require_real
-from minipaged.exec.base import BlockRows
+from minipaged.exec.base import BlockRows, require_in_pools
 from minipaged.plan import BlockMove, SampleSpec, ScheduledItem, StepPlan, StepResult
 
 _MODULUS = (1 << 61) - 1  # a Mersenne prime: sums of products stay small and mix well
@@ -122,25 +122,11 @@ class SimExecutor:
             self._move(self._host, self._slots, plan.swap_in)
             self._move(self._slots, self._slots, plan.copies)
         for item in plan.items:
-            row = self._row(item)
+            row = self.rows.update_for(item, self.block_size)
             digest = self._compute(item, row) if self.config.ledger else 0
             if item.sample is not None:
                 tokens[item.request_id] = [self._choose(item.request_id, item.sample, digest)]
         return StepResult(tokens, self.config.cost.seconds(plan, self.block_size))
-
-    def _row(self, item: ScheduledItem) -> list[int]:
-        """The request's updated row; ValueError if it lacks a slot for one of the tokens."""
-        row = self.rows.update(item)
-        end, slots = item.start_position + len(item.token_ids), len(row) * self.block_size
-        if not item.token_ids or item.start_position < 0:
-            raise ValueError(
-                f"request {item.request_id!r}: an item needs at least one token, from position 0 on"
-            )
-        if end > slots:
-            raise ValueError(
-                f"request {item.request_id!r}: {end} tokens, but its table has {slots} slots"
-            )
-        return row
 
     def _compute(self, item: ScheduledItem, row: list[int]) -> int:
         """Write the item's entries and return the digest of everything up to its last token."""
@@ -166,10 +152,8 @@ class SimExecutor:
 
     def _move(self, source: list[int], target: list[int], moves: list[BlockMove]) -> None:
         size = self.block_size
+        require_in_pools(moves, len(source) // size, len(target) // size)
         for move in moves:
-            for block_id, slots in ((move.source, source), (move.target, target)):
-                if not 0 <= block_id < len(slots) // size:
-                    raise ValueError(f"{move} leaves the pool of {len(slots) // size} blocks")
             block = source[move.source * size : (move.source + 1) * size]
             target[move.target * size : (move.target + 1) * size] = block
 

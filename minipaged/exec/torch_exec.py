@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from minipaged.config import CacheConfig
-from minipaged.exec.base import BlockRows
+from minipaged.exec.base import BlockRows, require_in_pools
 from minipaged.exec.batch import Batch, pack
 from minipaged.kernels.meta import AttentionFn
 from minipaged.kernels.reference import copy_blocks, paged_attention, write_kv
@@ -76,9 +76,7 @@ class TorchExecutor:
         return result
 
     def _copy(self, copies: list[BlockMove]) -> None:
-        for move in copies:
-            if not (0 <= move.source < self.num_blocks and 0 <= move.target < self.num_blocks):
-                raise ValueError(f"{move} leaves the pool of {self.num_blocks} blocks")
+        require_in_pools(copies, self.num_blocks, self.num_blocks)
         for pool in (*self.k_pools, *self.v_pools):
             copy_blocks(pool, copies)
 
