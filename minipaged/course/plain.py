@@ -1,27 +1,72 @@
 """Plain data, exactly: all that passes between a learner's code and the verdict on it.
 
-Plain are None, bool, int, float, str, list, tuple and dict, each of exactly that type. Anything
-else, a subclass of int included, becomes Other: its class name is known and nothing more, so an
-object that claims to equal everything has nobody to claim it to. The encoded form is what JSON
-can hold; unlike JSON alone it keeps tuple and list apart. Standard library only: this runs in the
-learner's process too.
+Plain are None, bool, int, float, str, list, tuple and dict, each of exactly that type, and Array,
+which a tensor becomes. Anything else, a subclass of int included, becomes Other: its class name is
+known and nothing more, so an object that claims to equal everything has nobody to claim it to. The
+encoded form is what JSON can hold; unlike JSON alone it keeps tuple and list apart. Standard
+library only: this runs in the learner's process too.
 """
 
 from __future__ import annotations
 
+import base64
+import itertools
 import math
+import struct
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 MAX_PARTS = 100_000  # values in one encoded value, nested ones included
 MAX_DEPTH = 50
 MAX_BITS = 1024
 MAX_TEXT = 20_000
+MAX_BYTES = 2**22  # of one array
 
 
 class Other(NamedTuple):
     """Stands for something that is not plain data; `what` is its class, or why it was refused."""
 
     what: str
+
+
+class Kept(NamedTuple):
+    """Stands, among the arguments of a script, for what was kept under `name`."""
+
+    name: str
+
+
+# how struct packs a dtype; bfloat16 is the upper half of a float32
+_PACKED = {
+    **{"float64": "d", "float32": "f", "float16": "e", "bfloat16": "H"},
+    **{"int64": "q", "int32": "i", "bool": "?", "uint8": "B"},
+}
+
+
+class Array(NamedTuple):
+    """A tensor as raw bytes, row by row, little-endian. dtype is torch's name without "torch."."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    data: bytes
+
+    @classmethod
+    def of(cls, dtype: str, shape: Iterable[int], numbers: Iterable[float]) -> Array:
+        """An array of these numbers; no bfloat16."""
+        values = list(numbers)
+        return cls(dtype, tuple(shape), struct.pack(f"<{len(values)}{_PACKED[dtype]}", *values))
+
+    def numbers(self) -> Iterator[float]:
+        """The elements in order."""
+        for (number,) in struct.iter_unpack("<" + _PACKED[self.dtype], self.data):
+            if self.dtype == "bfloat16":
+                (number,) = struct.unpack("<f", struct.pack("<I", number << 16))
+            yield number
+
+    def __repr__(self) -> str:
+        few = ", ".join(f"{number:g}" for number in itertools.islice(self.numbers(), 8))
+        more = ", …" if math.prod(self.shape) > 8 else ""
+        return f"tensor {self.dtype} {list(self.shape)}: {few}{more}"
 
 
 def encode(value: Any) -> Any:
@@ -53,6 +98,12 @@ class _Encoder:
         if kind is dict:
             pairs = [[self.encode(part, depth + 1) for part in pair] for pair in value.items()]
             return {"dict": pairs}
+        if kind is Kept:
+            return {"kept": value.name}
+        array = value if kind is Array else _from_tensor(value)
+        if array is not None and len(array.data) <= MAX_BYTES:
+            text = base64.b64encode(array.data).decode()
+            return {"array": [array.dtype, list(array.shape), text]}
         return {"other": str(kind.__name__)[:80]}
 
 
@@ -63,12 +114,16 @@ def decode(data: Any) -> Any:
     if type(data) is not dict or len(data) != 1:
         raise ValueError("this is no encoded value")
     ((kind, content),) = data.items()
-    if kind in ("other", "float") and type(content) is str:
+    if kind in ("other", "float", "kept") and type(content) is str:
+        if kind == "kept":
+            return Kept(content)
         return Other(clean(content)) if kind == "other" else float(content)
     if type(content) is not list:
         raise ValueError("this is no encoded value")
     if kind == "dict":
         return _decode_dict(content)
+    if kind == "array":
+        return _decode_array(content)
     if kind not in ("list", "tuple"):
         raise ValueError(f"{kind!r} is no kind of plain value")
     items = [decode(item) for item in content]
@@ -82,6 +137,41 @@ def _decode_dict(content: list[Any]) -> dict[Any, Any]:
         raise ValueError("a dict's content is not pairs with keys that can be keys") from None
 
 
+def _decode_array(content: list[Any]) -> Array:
+    try:
+        dtype, shape, text = content
+        array = Array(dtype, tuple(shape), base64.b64decode(text, validate=True))
+        size = struct.calcsize(_PACKED[dtype])
+        is_right = all(type(n) is int and n >= 0 for n in array.shape)
+    except (KeyError, TypeError, ValueError):
+        raise ValueError("this is no encoded array") from None
+    if not is_right or math.prod(array.shape) * size != len(array.data):
+        raise ValueError("an array's bytes do not fit its shape")
+    return array
+
+
+def _from_tensor(value: Any) -> Array | None:
+    """The array of a tensor, None for anything else; loads no torch."""
+    torch = sys.modules.get("torch")
+    if torch is None or type(value) is not torch.Tensor:
+        return None
+    dtype = str(value.dtype).removeprefix("torch.")
+    if dtype not in _PACKED or value.layout is not torch.strided:
+        return None
+    flat = value.detach().cpu().contiguous().reshape(-1)
+    return Array(dtype, tuple(value.shape), flat.view(torch.uint8).numpy().tobytes())
+
+
+def to_tensor(array: Array) -> Any:
+    """The array as a tensor of its own memory; imports torch."""
+    import torch
+
+    dtype = getattr(torch, array.dtype)
+    if not array.data:
+        return torch.empty(array.shape, dtype=dtype)
+    return torch.frombuffer(bytearray(array.data), dtype=dtype).reshape(array.shape)
+
+
 def clean(text: str) -> str:
     """Text without control characters, which could take over a terminal."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
@@ -91,10 +181,13 @@ def same(a: Any, b: Any) -> bool:
     """Equal, with equal types all the way down: 2 is neither 2.0 nor (with 1) True."""
     if type(a) is not type(b) or type(a) is Other:
         return False
-    if isinstance(a, list | tuple):
+    if type(a) in (list, tuple):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict):
         return set(map(_typed, a)) == set(map(_typed, b)) and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, Array):
+        pairs = zip(a.numbers(), b.numbers(), strict=False)
+        return a[:2] == b[:2] and all(x == y or (x != x and y != y) for x, y in pairs)
     return a == b or (a != a and b != b)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from minipaged.course import plain
+from minipaged.course import cost, fixtures, plain
 
 MAX_PRINTED = 400  # characters of printed text that are kept of one operation
 
@@ -26,15 +26,30 @@ MAX_PRINTED = 400  # characters of printed text that are kept of one operation
 class Operation(NamedTuple):
     """One call.
 
-    args: positional arguments, plain data. target: "" is the learner's own function or class,
-    else the name that an earlier result was kept under. method: of the target, "" to call the
-    target itself. keep: the name to keep the result under; then it is not reported.
+    args: positional arguments, plain data; Kept(name) stands for an earlier result or a fixture.
+    target: "" is the learner's own function or class, else the name that an earlier result was
+    kept under. method: of the target, "" for the target itself. keep: the name to keep the result
+    under; then it is not reported. how: what to do, by the names of HOW.
     """
 
     args: tuple[Any, ...] = ()
     target: str = ""
     method: str = ""
     keep: str = ""
+    how: str = "call"
+
+
+# what an operation does with its target (or the target's attribute, if a method is named)
+HOW: dict[str, Any] = {
+    "call": lambda target, *args: target(*args),
+    "get": lambda target: target,
+    "len": len,
+    "list": list,
+    "in": lambda target, value: value in target,
+    "item": lambda target, key: target[key],
+    "give": lambda target, value: value,  # keeps an argument, so that later calls can change it
+    "cost": cost.cost_of,  # how many steps the call takes; the last operations of a script only
+}
 
 
 class Case(NamedTuple):
@@ -69,9 +84,10 @@ class Observation(NamedTuple):
 
 
 def is_ours(subject: Any) -> bool:
-    """True for what minipaged itself defines: a reference is nobody's own work."""
-    module = getattr(subject, "__module__", None)
-    return isinstance(module, str) and module.partition(".")[0] == "minipaged"
+    """True for what minipaged itself defines, or a class derived from it: nobody's own work."""
+    bases = subject.__mro__ if isinstance(subject, type) else (subject,)
+    modules = (getattr(one, "__module__", None) for one in bases)
+    return any(isinstance(m, str) and m.partition(".")[0] == "minipaged" for m in modules)
 
 
 def run(operations: Iterable[Operation], subject: Any) -> list[Observation]:
@@ -79,17 +95,18 @@ def run(operations: Iterable[Operation], subject: Any) -> list[Observation]:
 
     Nothing reaches the real stdout or stderr. Only KeyboardInterrupt passes through.
     """
-    kept = {"": subject}
+    kept = {"": subject, **fixtures.FIXTURES}
     return [_carry_out(operation, kept) for operation in operations]
 
 
 def _carry_out(operation: Operation, kept: dict[str, Any]) -> Observation:
-    args = copy.deepcopy(operation.args)
+    args: list[Any] = list(operation.args)
     value, fault = None, None
     printed = Paper()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
-            result = _target(operation, kept)(*args)
+            args = [_argument(arg, kept) for arg in operation.args]
+            result = HOW[operation.how](_target(operation, kept), *args)
             if operation.keep:
                 kept[operation.keep] = result
             else:
@@ -98,17 +115,34 @@ def _carry_out(operation: Operation, kept: dict[str, Any]) -> Observation:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            fault = describe(error, __file__)
-    after = plain.encode(args)
-    changed = not plain.same(plain.decode(after), operation.args)
+            fault = describe(error, *_OURS)
+    # what was kept is there to be changed
+    own = [k for k, arg in enumerate(operation.args) if type(arg) is not plain.Kept]
+    after = plain.encode(tuple(args[k] for k in own))
+    before = tuple(operation.args[k] for k in own)
+    changed = operation.how == "call" and not plain.same(plain.decode(after), before)
     return Observation(value, fault, printed.text, after if changed else None)
 
 
+_OURS = (__file__, cost.__file__, fixtures.__file__, plain.__file__)
+
+
+def _argument(arg: Any, kept: dict[str, Any]) -> Any:
+    """An argument as the learner's code gets it: a copy, or what was kept under a name."""
+    if type(arg) is plain.Kept:
+        return _kept(arg.name, kept)
+    return plain.to_tensor(arg) if type(arg) is plain.Array else copy.deepcopy(arg)
+
+
 def _target(operation: Operation, kept: dict[str, Any]) -> Any:
-    if operation.target not in kept:
-        raise LookupError(f"{operation.target!r} was never made: an earlier call failed")
-    target = kept[operation.target]
+    target = _kept(operation.target, kept)
     return getattr(target, operation.method) if operation.method else target
+
+
+def _kept(name: str, kept: dict[str, Any]) -> Any:
+    if name not in kept:
+        raise LookupError(f"{name!r} was never made: an earlier call failed")
+    return kept[name]
 
 
 def _end(result: Any) -> None:
@@ -173,7 +207,7 @@ def _is_cell(filename: str) -> bool:
 
 def to_json(operations: Iterable[Operation]) -> list[list[Any]]:
     """A script as JSON can hold it."""
-    return [[plain.encode(o.args), o.target, o.method, o.keep] for o in operations]
+    return [[plain.encode(o.args), o.target, o.method, o.keep, o.how] for o in operations]
 
 
 def from_json(rows: list[list[Any]]) -> list[Operation]:

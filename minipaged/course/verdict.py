@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minipaged.course import plain
-from minipaged.course.checks.base import Check, Raises, Row
+from minipaged.course import expect, plain
+from minipaged.course.checks.base import Check, Failure, Raises, Row
 from minipaged.course.script import Case, Fault, Observation, Operation
 
 
@@ -23,7 +23,7 @@ class Problem:
 
     kind: "unsolved", "fault", "changed", "type" or "value". reason: what is wrong and what to do.
     discreet_reason: the same without a word that the learner's code could have chosen.
-    operation: its number in the script, from 0.
+    operation: its number in the script, from 0. rule: what the check says was broken, or "".
     """
 
     kind: str
@@ -33,6 +33,7 @@ class Problem:
     call: str
     expected: str
     got: str
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def diagnosis(check: Check, cases: Sequence[Case], seen: Sequence[Sequence[Obser
     for case, observations in zip(cases, seen, strict=True):
         for operation, expected, one in _paired(check, case, observations):
             got = plain.decode(one.value)
-            if one.fault is None and type(got) is type(expected):
+            if one.fault is None and expect.has_type(expected, got):
                 rows.append(Row(operation.args, expected, got))
     return check.diagnose(rows) if rows else ""
 
@@ -88,12 +89,15 @@ def _first_problem(
         if found is not None:
             kind, reason = found
             discreet = _discreet_reason(operation, expected, one)
-            call, want = show_call(operation, name), _show_expected(expected)
+            call, want = show_call(operation, name), expect.show(expected)
             got = _show_got(one)
+            answer = None if one.fault else plain.decode(one.value)
+            fault = one.fault.kinds[0] if one.fault else ""
+            rule = check.explain(Failure(case, number, expected, answer, fault))
             if kind == "changed":
                 want = f"{plain.show(operation.args)}, as it was"
                 got = plain.show(plain.decode(one.args_after))
-            return Problem(kind, reason, discreet, number, call, want, got)
+            return Problem(kind, reason, discreet, number, call, want, got, rule)
     return None
 
 
@@ -114,11 +118,11 @@ def _kind_and_reason(
     if one.args_after is not None:
         return "changed", "The call changed what it was given. Work on a copy."
     got = plain.decode(one.value)
-    if plain.same(got, expected):
+    if expect.matches(expected, got):
         return None
-    if type(got) is type(expected):
+    if expect.has_type(expected, got):
         return "value", ""
-    return "type", _wrong_type(got, expected, one.printed, quote)
+    return "type", _wrong_type(got, expect.example(expected), one.printed, quote)
 
 
 def _unsolved(fault: Fault) -> str:
@@ -210,12 +214,22 @@ _ADVICE: dict[tuple[type, type], str] = {
 def show_call(operation: Operation, name: str) -> str:
     """The operation as the learner would write it: blocks_needed(37, 16)."""
     target = ".".join(part for part in (operation.target or name, operation.method) if part)
-    call = f"{target}({', '.join(map(plain.show, operation.args))})"
+    args = ", ".join(map(_show_argument, operation.args))
+    forms = {
+        "get": target,
+        "len": f"len({target})",
+        "list": f"list({target})",
+        "in": f"{args} in {target}",
+        "item": f"{target}[{args}]",
+        "give": args,
+        "cost": f"steps of {target}({args})",
+    }
+    call = forms.get(operation.how, f"{target}({args})")
     return f"{operation.keep} = {call}" if operation.keep else call
 
 
-def _show_expected(expected: Any) -> str:
-    return f"a {expected.kind}" if isinstance(expected, Raises) else plain.show(expected)
+def _show_argument(arg: Any) -> str:
+    return arg.name if type(arg) is plain.Kept else plain.show(arg)
 
 
 def _show_got(one: Observation) -> str:

@@ -12,13 +12,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from minipaged.course.catalog import Exercise
-from minipaged.course.script import Case
+from minipaged.course.expect import AtMost, Close, Raises
+from minipaged.course.script import Case, Operation
 
-
-class Raises(NamedTuple):
-    """Expected instead of a value: an exception of this class or of one derived from it."""
-
-    kind: str
+__all__ = ["AtMost", "Check", "Close", "Failure", "Raises", "Row", "check_of"]
 
 
 class Row(NamedTuple):
@@ -29,22 +26,50 @@ class Row(NamedTuple):
     got: Any
 
 
+class Failure(NamedTuple):
+    """The first operation of a case that went wrong.
+
+    number: its place in case.operations. got: the decoded answer, None if there was a fault.
+    fault: the class name of the exception, "" if there was none.
+    """
+
+    case: Case
+    number: int
+    expected: Any
+    got: Any
+    fault: str
+
+    @property
+    def operation(self) -> Operation:
+        """The operation itself."""
+        return self.case.operations[self.number]
+
+
 @dataclass(frozen=True)
 class Check:
     """The check of one exercise.
 
     visible: the cases that the learner sees. hidden: further cases made from a seed, as many for
         every seed; run at grading.
-    oracle: for a case, one plain value or Raises per operation that is not kept, in order.
+    oracle: for a case, what is expected of each operation that is not kept, in order: a plain
+        value, or one of expect.py. Checks of classes run the script on a plain model of their own.
     diagnose: from all rows of a failed check, the misconception behind them in a sentence or two
         ("" if none is recognised). It is shown to learners after grading too, so it must not
         quote a case.
+    explain: from the first failure of a script, the rule that was broken, in a sentence or two
+        ("" if none fits); like diagnose, without a word of the case.
+    picture: for a visible case and the number of an operation, the state before it as it should
+        be, as a few lines of text; "" if there is nothing to draw.
+    tensors: the scripts use tensors, so the learner's process loads torch.
     """
 
     visible: Callable[[], list[Case]]
     hidden: Callable[[int], list[Case]]
     oracle: Callable[[Case], list[Any]]
     diagnose: Callable[[Sequence[Row]], str] = lambda rows: ""
+    explain: Callable[[Failure], str] = lambda failure: ""
+    picture: Callable[[Case, int], str] = lambda case, number: ""
+    tensors: bool = False
 
     @property
     def num_hidden(self) -> int:

@@ -1,0 +1,52 @@
+"""What a script may lend to the learner's code, so that one exercise never needs another one.
+
+Slow and plain on purpose. Standard library only: this runs in the learner's process too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+class PlainQueue:
+    """A free queue (FreeQueueLike) on a list: right, and slow."""
+
+    def __init__(self, num_blocks: int) -> None:
+        self.ids = list(range(num_blocks))
+
+    def pop_head(self) -> int:
+        """Take the first id; IndexError if there is none."""
+        if not self.ids:
+            raise IndexError("the free queue is empty")
+        return self.ids.pop(0)
+
+    def append(self, block_id: int) -> None:
+        """Queue an id last; ValueError if it is queued already."""
+        self._require_absent(block_id)
+        self.ids.append(block_id)
+
+    def prepend(self, block_id: int) -> None:
+        """Queue an id first; ValueError if it is queued already."""
+        self._require_absent(block_id)
+        self.ids.insert(0, block_id)
+
+    def remove(self, block_id: int) -> None:
+        """Take out a given id; ValueError if it is not queued."""
+        self.ids.remove(block_id)
+
+    def _require_absent(self, block_id: int) -> None:
+        if block_id in self.ids:
+            raise ValueError(f"block {block_id} is on the free queue already")
+
+    def __contains__(self, block_id: object) -> bool:
+        return block_id in self.ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.ids)
+
+
+FIXTURES: dict[str, Any] = {"PlainQueue": PlainQueue}
