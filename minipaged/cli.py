@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from minipaged import __version__
+from minipaged.commands import bench, dev, learn
 from minipaged.config import EngineConfig, SamplingParams, require_int, require_real
 
 app = typer.Typer(
@@ -24,10 +25,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-bench = typer.Typer(help="Measure parts of the engine.")
-dev = typer.Typer(help="For those who write the course.")
-app.add_typer(bench, name="bench")
-app.add_typer(dev, name="dev")
+app.add_typer(bench.app, name="bench")
+app.add_typer(dev.app, name="dev")
+learn.add_to(app)
 
 Model = Annotated[
     str, typer.Option(help='"tutor", or a folder with a Llama-shaped model in Hugging Face format.')
@@ -208,85 +208,6 @@ def doctor() -> int:
     from minipaged.doctor import examine
 
     return examine()
-
-
-@app.command(epilog="Example: minipaged grade exercises/00_tour.ipynb")
-def grade(
-    paths: Annotated[list[Path], typer.Argument(help="Notebooks, or folders of them.")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
-    seed: Annotated[
-        int | None, typer.Option(help="Of the hidden checks; drawn if left out.")
-    ] = None,
-) -> int:
-    """Give points for exercise notebooks.
-
-    The exit code is 0 if every exercise passed, 1 if not.
-    """
-    from rich.console import Console
-
-    from minipaged.course.grade import exit_code
-    from minipaged.course.grade import grade as grade_notebooks
-    from minipaged.course.report import render, to_json
-
-    reports = grade_notebooks(paths, seed)
-    if as_json:
-        print(to_json(reports))
-    else:
-        render(reports, Console())
-    return exit_code(reports)
-
-
-@dev.command("build", epilog="Example: minipaged dev build")
-def dev_build(
-    force: Annotated[bool, typer.Option(help="Also what is in step with its source.")] = False,
-) -> None:
-    """Build the notebooks that are out of step with their sources."""
-    from minipaged.course.build import build, find_root
-
-    written = build(find_root(Path.cwd()), force=force, report=print)
-    print(f"{len(written)} notebooks built")
-
-
-@dev.command("check", epilog="Example: minipaged dev check")
-def dev_check() -> int:
-    """Say which notebooks are out of step with their sources; exit code 1 if any."""
-    from minipaged.course.build import find_root, stale
-
-    lines = stale(find_root(Path.cwd()))
-    print("\n".join(lines) or "every notebook is in step with its source")
-    return 1 if lines else 0
-
-
-@bench.command(
-    "scheduler",
-    epilog="Example: minipaged bench scheduler --requests 256 --num-blocks 400 --max-num-seqs 64",
-)
-def bench_scheduler_command(
-    requests: Annotated[int, typer.Option(help="Requests in all.")] = 256,
-    prompt_len: Annotated[tuple[int, int], typer.Option(help="Prompt tokens, LO HI.")] = (16, 256),
-    output_len: Annotated[tuple[int, int], typer.Option(help="Output tokens, LO HI.")] = (8, 128),
-    block_size: Annotated[int, typer.Option(help="Tokens per block.")] = 16,
-    num_blocks: Annotated[int, typer.Option(help="Blocks in the pool.")] = 8192,
-    max_num_seqs: Annotated[int, typer.Option(help="Requests that run at once.")] = 64,
-    max_num_batched_tokens: Annotated[int, typer.Option(help="Token budget of a step.")] = 2048,
-    arrival_rate: Annotated[float, typer.Option(help="Arrivals per step; 0: all at once.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Of lengths, tokens and arrivals.")] = 0,
-) -> None:
-    """Time scheduling decisions, with no model.
-
-    Prints one JSON line: the median of 3 runs.
-    """
-    from minipaged.bench import bench_scheduler
-    from minipaged.workload import SyntheticWorkload
-
-    config = EngineConfig.of(
-        block_size=block_size,
-        num_blocks=num_blocks,
-        max_num_seqs=max_num_seqs,
-        max_num_batched_tokens=max_num_batched_tokens,
-    )
-    workload = SyntheticWorkload(requests, prompt_len, output_len, arrival_rate, seed)
-    print(json.dumps(bench_scheduler(config, workload)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,49 @@
+"""`minipaged bench …`: measure parts of the engine."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from minipaged.config import EngineConfig
+
+app = typer.Typer(help="Measure parts of the engine.")
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps `bench` a group while it has one command."""
+
+
+@app.command(
+    "scheduler",
+    epilog="Example: minipaged bench scheduler --requests 256 --num-blocks 400 --max-num-seqs 64",
+)
+def bench_scheduler_command(
+    requests: Annotated[int, typer.Option(help="Requests in all.")] = 256,
+    prompt_len: Annotated[tuple[int, int], typer.Option(help="Prompt tokens, LO HI.")] = (16, 256),
+    output_len: Annotated[tuple[int, int], typer.Option(help="Output tokens, LO HI.")] = (8, 128),
+    block_size: Annotated[int, typer.Option(help="Tokens per block.")] = 16,
+    num_blocks: Annotated[int, typer.Option(help="Blocks in the pool.")] = 8192,
+    max_num_seqs: Annotated[int, typer.Option(help="Requests that run at once.")] = 64,
+    max_num_batched_tokens: Annotated[int, typer.Option(help="Token budget of a step.")] = 2048,
+    arrival_rate: Annotated[float, typer.Option(help="Arrivals per step; 0: all at once.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Of lengths, tokens and arrivals.")] = 0,
+) -> None:
+    """Time scheduling decisions, with no model.
+
+    Prints one JSON line: the median of 3 runs.
+    """
+    from minipaged.bench import bench_scheduler
+    from minipaged.workload import SyntheticWorkload
+
+    config = EngineConfig.of(
+        block_size=block_size,
+        num_blocks=num_blocks,
+        max_num_seqs=max_num_seqs,
+        max_num_batched_tokens=max_num_batched_tokens,
+    )
+    workload = SyntheticWorkload(requests, prompt_len, output_len, arrival_rate, seed)
+    print(json.dumps(bench_scheduler(config, workload)))
