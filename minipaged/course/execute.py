@@ -1,7 +1,8 @@
 """Running a notebook when it is built, and holding its outputs to what may be stored.
 
 Stored outputs must come out the same on every machine: no addresses, no clock, no paths, nothing
-on stderr.
+on stderr. Nor sliders: without their state, which is drawn anew at every run, a reader of the
+stored notebook would see an error in their place. The picture beside them is what is kept.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from nbformat import NotebookNode
 from minipaged.course.notebook import BuildError
 
 CELL_TIMEOUT_S = 60
+_WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _UNSTABLE = (
     (re.compile(r"\b0x[0-9a-fA-F]{8,}"), "an address"),
     (re.compile(r"\b\d{1,2}:\d\d:\d\d\b"), "a time of day"),
@@ -44,6 +46,7 @@ def execute(notebook: NotebookNode, root: Path) -> None:
             timeout=CELL_TIMEOUT_S,
             kernel_name="python3",
             record_timing=False,
+            store_widget_state=False,
             coalesce_streams=True,
             extra_arguments=["--IPKernelApp.log_level=40"],
             resources={"metadata": {"path": folder}},
@@ -56,7 +59,16 @@ def execute(notebook: NotebookNode, root: Path) -> None:
         except (CellTimeoutError, DeadKernelError) as error:
             raise BuildError(f"the kernel gave up: {error}") from None
         notebook.metadata["language_info"] = {"name": "python"}
+        _drop_widgets(notebook)
         _require_stable(notebook, (str(root), str(Path.home()), folder))
+
+
+def _drop_widgets(notebook: NotebookNode) -> None:
+    """Take out live widgets and their state; what else a cell shows stays."""
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            output.get("data", {}).pop(_WIDGET_VIEW, None)
 
 
 def _first_failed(notebook: NotebookNode) -> str:
