@@ -8,33 +8,43 @@ or patched check cell changes nothing, and the maximum is always the release's.
 
 What this protects against: code that fails, hangs, exits, prints, reads from the terminal, eats
 memory or fills the disk through its output; faked success of every kind (a verdict is not formed
-where the code runs, and silence is not success); files that are no notebook.
+where the code runs, and silence is not success); files that are no notebook. A cell imports modules
+for data and numbers only, and a copy of the reference or of the packaged solution is named.
 
-What it does not: the process runs as the grader's user and is not cut off from files or network.
-Code that means harm can read and write what that user can, the course's own reference included,
-and can leave a process behind that has detached itself. Grade strangers' work in a container.
+What it does not: the process runs as the grader's user and is not cut off from files; nor, where
+there are no namespaces (isolate.py), from the network, and there a process that detached itself
+stays behind. The import guard is there against the easy way, not against harm. Grade strangers'
+work in a container.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
+import threading
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from minipaged.course import submission as submitted
 from minipaged.course.catalog import Catalog, Exercise, Lesson, catalog
 from minipaged.course.checks.base import Check, check_of
-from minipaged.course.sandbox import Limits, NoAnswer, observe
+from minipaged.course.copies import copied_from
+from minipaged.course.sandbox import Limits, NoAnswer, limits_for, observe
 from minipaged.course.script import Case, Observation
 from minipaged.course.submission import Submission, SubmissionError
 from minipaged.course.verdict import MISSING, ONLY_THIS_CELL, Verdict, diagnosis, judge
 
+_MAX_WORKERS = 4
+# what happens in this process: one notebook at a time, since checks need not be made for threads
+_here = threading.Lock()
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One exercise. status: "passed", "failed" or why it came to no verdict. reason: what is
-    wrong, for the learner; "" if passed. num_passed of num_cases checks passed."""
+    """One exercise. status: "passed", "failed", "unsolved", "copied" or why it came to no verdict.
+    reason: what is wrong, for the learner; "" if passed. num_passed of num_cases checks passed."""
 
     exercise_id: str
     name: str
@@ -84,19 +94,24 @@ def grade(
     seed: int | None = None,
     *,
     limits: Limits | None = None,
+    no_copies: bool = False,
     course: Catalog | None = None,
     release: Path | None = None,
 ) -> list[Report]:
     """A report for every notebook; folders stand for the notebooks in them, lessons left out.
 
-    seed: for the hidden checks; None draws one, which the reports state. release: the folder of
-    the exercise notebooks (exercise_folder() if left out).
+    seed: for the hidden checks; None draws one, which the reports state. limits: of an exercise
+    (what its check needs, if left out). no_copies: a copy of the reference or of the packaged
+    solution gets no points; else it is only noted. release: the folder of the exercise notebooks
+    (exercise_folder() if left out); the solutions are in the folder beside it.
     Never raises for what stands in a submission; FileNotFoundError for a path that does not exist,
-    or if there is no release. Cost: about 0.1 s an exercise, at most limits.seconds.
+    or if there is no release. Cost: about 0.1 s an exercise, 2 s if it uses tensors, at most its
+    limits.seconds; notebooks are graded side by side.
     """
     seed = secrets.randbelow(2**31) if seed is None else seed
-    grader = _Grader(seed, limits or Limits(), course or catalog(), release or exercise_folder())
-    return [grader.grade(path) for path in submitted.expand(paths)]
+    grader = _Grader(seed, limits, no_copies, course or catalog(), release or exercise_folder())
+    with ThreadPoolExecutor(min(_MAX_WORKERS, os.cpu_count() or 1)) as pool:
+        return list(pool.map(grader.grade, submitted.expand(paths)))
 
 
 def exit_code(reports: Iterable[Report]) -> int:
@@ -123,7 +138,8 @@ def _no_release(path: Path) -> FileNotFoundError:
 @dataclass(frozen=True, slots=True)
 class _Grader:
     seed: int
-    limits: Limits
+    limits: Limits | None
+    no_copies: bool
     course: Catalog
     release: Path
 
@@ -141,9 +157,11 @@ class _Grader:
             return self._refuse(path, lesson, _lesson_error(lesson))
         release = self._release_of(lesson)
         exercises = self.course.exercises_of(lesson.id)
-        results = tuple(self._result(e, notebook, release) for e in exercises)
-        notes = tuple(_notes(notebook, release, exercises))
-        return Report(str(path), lesson.id, self.seed, results, notes)
+        originals = [self._original(e, notebook, lesson) for e in exercises]
+        pairs = list(zip(exercises, originals, strict=True))
+        results = tuple(self._result(e, notebook, release, original) for e, original in pairs)
+        notes = [*_notes(notebook, release, exercises), *_copies(pairs)]
+        return Report(str(path), lesson.id, self.seed, results, tuple(notes))
 
     def _release_of(self, lesson: Lesson) -> Submission:
         path = self.release / f"{lesson.stem}.ipynb"
@@ -171,17 +189,34 @@ class _Grader:
         lesson_id = lesson.id if lesson else ""
         return Report(str(path), lesson_id, self.seed, results, error=f"{error.status}: {error}")
 
-    def _result(self, exercise: Exercise, notebook: Submission, release: Submission) -> Result:
-        check = check_of(exercise)
-        visible = check.visible()
-        cases = visible + check.hidden(self.seed)
+    def _original(self, exercise: Exercise, notebook: Submission, lesson: Lesson) -> str:
+        """What the learner's cell is a copy of, or ""."""
+        solutions = self.release.with_name("solutions")
         try:
-            source = submitted.solution_source(notebook, exercise)
+            with _here:
+                source = submitted.solution_source(notebook, exercise)
+                return copied_from(source, exercise, solutions, lesson.stem)
+        except SubmissionError:
+            return ""
+
+    def _result(
+        self, exercise: Exercise, notebook: Submission, release: Submission, original: str
+    ) -> Result:
+        with _here:
+            check = check_of(exercise)
+            visible = check.visible()
+            cases = visible + check.hidden(self.seed)
+        try:
+            if original and self.no_copies:
+                raise SubmissionError("copied", f"This is {original}, names aside: write your own.")
+            with _here:
+                source = submitted.solution_source(notebook, exercise)
             cells = [*_given(release, exercise), (exercise.solution_cell, source)]
-            seen = observe(cells, exercise.name, cases, self.limits)
+            seen = observe(cells, exercise.name, cases, limits_for(check, self.limits))
         except (SubmissionError, NoAnswer) as error:
             return _nothing(exercise, error.status, str(error), len(cases))
-        return _verdict(exercise, check, cases, seen, len(visible))
+        with _here:
+            return _verdict(exercise, check, cases, seen, len(visible))
 
 
 def _lesson_error(lesson: Lesson) -> SubmissionError:
@@ -229,8 +264,8 @@ def _reason(verdict: Verdict, is_visible: bool, said: str) -> str:
     assert problem is not None
     if problem.kind == "unsolved":
         return problem.reason
-    why = problem.reason if is_visible else problem.discreet_reason
-    why = why or said or "Another value was expected."
+    what = problem.reason if is_visible else problem.discreet_reason
+    why = " ".join(filter(None, (what or said, problem.rule))) or "Another value was expected."
     if problem.kind == "fault" and problem.got in MISSING:
         why += f" {ONLY_THIS_CELL}"
     if not is_visible:
@@ -256,3 +291,9 @@ def _notes(
             yield f"the check cell {exercise.check_cell} is gone: the release's checks were run"
         elif any(source not in release.sources(exercise.check_cell) for source in sources):
             yield f"{exercise.check_cell} was edited: the release's checks were run"
+
+
+def _copies(pairs: Iterable[tuple[Exercise, str]]) -> Iterable[str]:
+    for exercise, original in pairs:
+        if original:
+            yield f"{exercise.id} {exercise.name} is {original}, names aside"

@@ -79,7 +79,7 @@ def _total(reports: Sequence[Report]) -> str:
 
 
 def to_json(reports: Sequence[Report]) -> str:
-    """All reports as one JSON object, text as it is."""
+    """All reports as one JSON object, in ASCII: no terminal's encoding can damage it."""
     data = {
         "points": sum(report.points for report in reports),
         "max_points": sum(report.max_points for report in reports),
@@ -94,4 +94,4 @@ def to_json(reports: Sequence[Report]) -> str:
             for report in reports
         ],
     }
-    return json.dumps(data, ensure_ascii=False, indent=1)
+    return json.dumps(data, indent=1)
