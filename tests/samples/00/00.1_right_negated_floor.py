@@ -1,0 +1,2 @@
+def blocks_needed(num_tokens, block_size):
+    return -(-num_tokens // block_size)

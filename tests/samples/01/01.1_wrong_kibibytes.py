@@ -1,0 +1,3 @@
+# says: This is in KiB.
+def kv_bytes_per_token(num_layers, num_kv_heads, head_dim, dtype_bytes=2):
+    return 2 * num_layers * num_kv_heads * head_dim * dtype_bytes // 1024

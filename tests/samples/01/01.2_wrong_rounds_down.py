@@ -1,0 +1,4 @@
+# says: The blocks are rounded down
+def memory_use(lengths, max_model_len, block_size):
+    blocks = sum(length // block_size for length in lengths)
+    return len(lengths) * max_model_len, sum(lengths), blocks * block_size

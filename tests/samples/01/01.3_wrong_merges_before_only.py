@@ -1,0 +1,44 @@
+# says: Look at the gap behind the freed slots
+class FirstFit:
+    def __init__(self, num_slots):
+        self.num_slots = num_slots
+        self.gaps = [(0, num_slots)]
+        self.held = {}
+
+    def allocate(self, length):
+        if length < 1:
+            raise ValueError("a length below 1")
+        for gap in self.order():
+            start, room = gap
+            if room >= length:
+                self.gaps.remove(gap)
+                if room > length:
+                    self.gaps.append((start + length, room - length))
+                self.gaps.sort()
+                self.held[start] = length
+                return start
+        raise MemoryError(f"no gap of {length} slots")
+
+    def order(self):
+        return list(self.gaps)
+
+    def free(self, start):
+        if start not in self.held:
+            raise ValueError(f"nothing starts at {start}")
+        self.gaps.append((start, self.held.pop(start)))
+        self.merge(start)
+
+    def merge(self, start):
+        self.gaps.sort()
+        at = [first for first, _room in self.gaps].index(start)
+        if at > 0 and sum(self.gaps[at - 1]) == start:
+            first, room = self.gaps[at - 1]
+            self.gaps[at - 1 : at + 1] = [(first, room + self.gaps[at][1])]
+
+    @property
+    def num_free(self):
+        return sum(room for _start, room in self.gaps)
+
+    @property
+    def largest_gap(self):
+        return max((room for _start, room in self.gaps), default=0)

@@ -1,0 +1,34 @@
+from collections import OrderedDict
+
+
+class FreeQueue:
+    def __init__(self, num_blocks):
+        self.ids = OrderedDict.fromkeys(range(num_blocks))
+
+    def pop_head(self):
+        if not self.ids:
+            raise IndexError("no free block")
+        return self.ids.popitem(last=False)[0]
+
+    def append(self, block_id):
+        if block_id in self.ids:
+            raise ValueError(f"{block_id} is queued")
+        self.ids[block_id] = None
+
+    def prepend(self, block_id):
+        self.append(block_id)
+        self.ids.move_to_end(block_id, last=False)
+
+    def remove(self, block_id):
+        if block_id not in self.ids:
+            raise ValueError(f"{block_id} is not queued")
+        del self.ids[block_id]
+
+    def __contains__(self, block_id):
+        return block_id in self.ids
+
+    def __len__(self):
+        return len(self.ids)
+
+    def __iter__(self):
+        yield from self.ids
