@@ -13,6 +13,7 @@ import pytest
 from minipaged.course.build import build, find_root, stale
 from minipaged.course.catalog import Catalog, Exercise, Lesson, catalog
 from minipaged.course.checks.base import check_of
+from minipaged.course.lint_leaks import secret_lines
 from minipaged.course.notebook import (
     BEGIN,
     END,
@@ -51,6 +52,38 @@ assert double(0) == 0
 
 # %%
 print("run", double(0))
+"""
+)
+TWO_METHODS = (
+    TEXT
+    + """
+# %% exercise="00.1"
+class double:
+    \"\"\"Doubles.\"\"\"
+
+    def __init__(self, number: int) -> None:
+        ### BEGIN SOLUTION
+        self.first_secret = number
+        ### END SOLUTION
+
+    def get(self) -> int:
+        \"\"\"Twice the number.\"\"\"
+        if self.first_secret:
+            ### BEGIN SOLUTION
+            second_secret = 2 * self.first_secret
+            return second_secret
+            ### END SOLUTION
+        return 0
+
+# %% check="00.1"
+assert double(2).get() == 4
+
+# %% [markdown] open=true
+# ### BEGIN SOLUTION
+# A third secret.
+#
+# In two paragraphs.
+# ### END SOLUTION
 """
 )
 LESSON_SOURCE = TEXT + '\n# %% tags=["nbval-ignore-output"]\nprint("one")\nprint("two")\n2 + 2\n'
@@ -96,10 +129,13 @@ def test_exercises_hold_no_line_of_a_solution_and_no_script(lesson):
     source = (ROOT / f"solutions/{lesson.stem}.py").read_text(encoding="utf-8")
     release = (ROOT / f"exercises/{lesson.stem}.ipynb").read_text(encoding="utf-8")
     regions = re.findall(f"{BEGIN}\n(.*?){END}", source, re.DOTALL)
-    lines = [line.strip() for region in regions for line in region.splitlines() if line.strip()]
-    assert len(regions) == len(catalog().exercises_of(lesson.id))
-    assert lines
-    assert not [line for line in lines if line in release]
+    solved = solved_notebook(ROOT / f"solutions/{lesson.stem}.py", lesson, catalog())
+    cells = [cell.source for cell in solved.cells if BEGIN in cell.source]
+    secrets = [line for cell in cells for line in secret_lines(cell)]
+    assert len(regions) >= len(catalog().exercises_of(lesson.id))
+    assert len(secrets) >= len(cells)
+    shown = "\n".join(cell["source"] for cell in nbformat.reads(release, as_version=4).cells)
+    assert not [line for line in secrets if line in shown]
     assert "SOLUTION" not in release
     for exercise in catalog().exercises_of(lesson.id):
         for case in check_of(exercise).visible() + check_of(exercise).hidden(0):
@@ -160,12 +196,43 @@ def test_an_exercise_has_no_outputs_and_asks_for_the_solution_in_one_place(repo)
     ]
 
 
+def test_every_region_of_a_class_is_asked_for(repo):
+    stripped = strip(solved(repo, TWO_METHODS))
+    nbformat.validate(stripped)
+    assert "secret" not in text_of(stripped).replace("if self.first_secret:", "")
+    assert by_id(stripped)["ex-00-1"].source.splitlines()[3:] == [
+        "    def __init__(self, number: int) -> None:",
+        "        # YOUR CODE HERE",
+        "        raise NotImplementedError()",
+        "",
+        "    def get(self) -> int:",
+        '        """Twice the number."""',
+        "        if self.first_secret:",
+        "            # YOUR CODE HERE",
+        "            raise NotImplementedError()",
+        "        return 0",
+    ]
+
+
+def test_an_open_question_asks_for_an_own_answer_and_gives_no_points(repo):
+    cell = by_id(strip(solved(repo, TWO_METHODS)))["00-open-1"]
+    assert cell.source == "YOUR ANSWER HERE"
+    mark = cell.metadata["nbgrader"]
+    assert (mark["grade"], mark["solution"], mark["points"]) == (True, True, 0)
+
+
+def test_a_region_that_is_not_closed_is_refused_also_behind_a_closed_one(repo):
+    before, after = TWO_METHODS.split("return second_secret\n            ### END SOLUTION")
+    with pytest.raises(BuildError, match="and each closed"):
+        solved(repo, before + "return second_secret" + after)
+
+
 def test_stripping_equals_what_nbgrader_does(repo):
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
     from nbgrader import preprocessors as p
 
     course = solved_notebook(ROOT / "solutions/00_tour.py", catalog().lesson("00"), catalog())
-    for notebook in (solved(repo), course):
+    for notebook in (solved(repo), solved(repo, TWO_METHODS), course):
         ours = strip(notebook)
         for step in (
             p.LockCells, p.ClearSolutions, p.ClearOutput, p.CheckCellMetadata, p.ComputeChecksums,
@@ -181,14 +248,18 @@ def test_stripping_equals_what_nbgrader_does(repo):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("### END SOLUTION", "", "an exercise needs exactly one ### BEGIN SOLUTION"),
-        ("        secret", "        ### END SOLUTION\n        secret", "needs exactly one"),
+        ("### END SOLUTION", "", "an exercise needs at least one ### BEGIN SOLUTION"),
+        ("        secret", "        ### END SOLUTION\n        secret", "and each closed"),
+        ("### BEGIN SOLUTION", "### END SOLUTION", "and each closed"),
+        ("        ### BEGIN", "        ### BEGIN SOLUTION\n        ### BEGIN", "and each closed"),
+        ("        ### BEGIN SOLUTION\n", "", "at least one"),
         ("print(", "### BEGIN SOLUTION\nprint(", "a solution stands in a cell without exercise"),
         ("given=true", "gven=true", "unknown attribute 'gven': use"),
         ('exercise="00.1"', 'exercise="00.5"', "there is no exercise '00.5'"),
         ('exercise="00.1"', 'exercise="00.1" check="00.1"', "a cell is one of exercise, check"),
         ('# %% check="00.1"', "# %%", "but the catalog asks for ['ex-00-1', 'check-00-1']"),
-        ('check="00.1"', 'exercise="00.1"', "exactly one"),
+        ('check="00.1"', 'exercise="00.1"', "at least one"),
+        ("# %% [markdown]\n", "# %% [markdown] open=true\n", "at least one"),
     ],
 )
 def test_a_wrong_source_says_what_to_mend(repo, old, new, message):
@@ -260,14 +331,27 @@ def test_stale_notices_every_kind_of_drift(repo):
     assert "lessons/07_old.ipynb belongs to no lesson of the catalog" in stale(repo, COURSE)[0]
 
 
+@pytest.mark.parametrize("name", ["lessons/data.csv", "exercises/00_tour.py", "solutions/01_x.py"])
+def test_stale_names_what_belongs_to_nothing(repo, name):
+    pretend_built(repo)
+    (repo / "lessons/README.md").write_text("The syllabus.\n")
+    (repo / "lessons/.ipynb_checkpoints").mkdir()
+    assert stale(repo, COURSE) == []
+    (repo / name).write_text("")
+    assert stale(repo, COURSE) == [
+        f"{name} belongs to no lesson of the catalog: remove it, or add the lesson"
+    ]
+
+
 # executing
 
 
 def test_build_executes_what_is_out_of_step_and_nothing_else(repo):
-    files = build(repo, course=COURSE)
-    assert [str(f.relative_to(repo)) for f in files] == [
-        f"{folder}/00_tour.ipynb" for folder in ("exercises", "lessons", "solutions")
-    ]
+    told = []
+    files = build(repo, course=COURSE, report=lambda *what: told.append(what))
+    names = [f"{folder}/00_tour.ipynb" for folder in ("exercises", "lessons", "solutions")]
+    assert [str(f.relative_to(repo)) for f in files] == names
+    assert told == [(name, number, 3) for number, name in enumerate(names, 1)]
     assert stale(repo, COURSE) == []
     assert build(repo, course=COURSE) == []
     lesson = nbformat.read(repo / "lessons/00_tour.ipynb", as_version=4)
@@ -281,7 +365,27 @@ def test_build_executes_what_is_out_of_step_and_nothing_else(repo):
 
 def test_a_cell_that_fails_is_named(repo):
     (repo / "lessons/00_tour.py").write_text("# %%\n1 + 1\n\n# %%\n1 / 0\n")
+    (repo / "exercises/00_tour.ipynb").write_text("")
     message = r"lessons/00_tour.ipynb: cell 00-code-2 fails with ZeroDivisionError: division by"
     with pytest.raises(BuildError, match=message):
         build(repo, course=COURSE)
     assert not (repo / "lessons/00_tour.ipynb").exists()
+    assert nbformat.read(repo / "exercises/00_tour.ipynb", as_version=4)  # built before, it stays
+
+
+def test_a_wrong_source_is_named_before_anything_is_built(repo):
+    (repo / "lessons/00_tour.py").unlink()
+    with pytest.raises(BuildError, match=r"lessons/00_tour.py is missing"):
+        build(repo, course=COURSE)
+    assert not list((repo / "exercises").iterdir())
+
+
+def test_only_the_lessons_asked_for_are_built(repo):
+    later = Lesson("01", "later", "Not written yet", 20)
+    course = Catalog((LESSON, later), (EXERCISE,))
+    pretend_built(repo)
+    assert build(repo, course=course, lessons=["00"]) == []
+    with pytest.raises(BuildError, match="01_later.py is missing"):
+        build(repo, course=course, lessons=["01"])
+    with pytest.raises(ValueError, match="there is no lesson '02'; there are: 00, 01"):
+        build(repo, course=course, lessons=["02"])

@@ -2,15 +2,172 @@
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ExerciseId = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="Such as 02.1; without it, the current one.")
+]
+HOW_TO_BEGIN = "To begin the course, lay out a workspace: minipaged init DIR"
 
 
 def add_to(app: typer.Typer) -> None:
     """Put these commands beside the others."""
+    app.command(epilog="Example: minipaged init my-course")(init)
+    app.command(epilog="Example: minipaged check 00.1")(check)
+    app.command(epilog="Example: minipaged hint 00.1 --level 1")(hint)
+    app.command(epilog="Example: minipaged solution 00.1")(solution)
+    app.command("next", epilog="Example: minipaged next --skip")(next_exercise)
+    app.command(epilog="Example: minipaged reset 00.1")(reset)
+    app.command(epilog="Example: minipaged mine --without 02.1")(mine)
+    app.command(epilog="Example: minipaged lab")(lab)
     app.command(epilog="Example: minipaged grade exercises/00_tour.ipynb")(grade)
+
+
+def where_or_help(context: typer.Context) -> None:
+    """What no command does: the place in the course, or, outside a workspace, the help."""
+    from minipaged.course.desk import sit_down
+    from minipaged.course.loop_show import where
+    from minipaged.course.workspace import NoWorkspace, find
+
+    try:
+        in_workspace = find().keeps_progress
+    except NoWorkspace:
+        in_workspace = False
+    if in_workspace:
+        _say(where(sit_down()))
+    else:
+        _say([context.get_help(), "", HOW_TO_BEGIN])
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, or a workspace.")],
+) -> None:
+    """Lay out a workspace: lessons, exercises, progress.
+
+    Run again on a workspace it adds what is new and refreshes what you have not changed.
+    """
+    from minipaged.course import shipped, workspace
+
+    _say(workspace.init(folder, shipped.course()))
+    _say(["", f"The workspace is {folder.resolve()}. Go there and run: minipaged"])
+
+
+def check(exercise_id: ExerciseId = None) -> int:
+    """Check your cell of an exercise.
+
+    It is taken from the saved notebook and run in a process of its own. The exit code is 0 if it
+    passed, 1 if not.
+    """
+    from minipaged.course import loop
+    from minipaged.course.desk import sit_down
+
+    desk = sit_down()
+    checked = loop.check(desk, desk.exercise(exercise_id))
+    _say(checked.lines)
+    return 0 if checked.passed else 1
+
+
+def hint(
+    exercise_id: ExerciseId = None,
+    level: Annotated[int | None, typer.Option(help="Show this one (1, 2 or 3) again.")] = None,
+) -> None:
+    """Show the next of an exercise's three hints; after them its solution is open."""
+    from minipaged.course import loop
+    from minipaged.course.desk import sit_down
+
+    desk = sit_down()
+    _say(loop.hint(desk, desk.exercise(exercise_id), level))
+
+
+def solution(
+    exercise_id: ExerciseId = None,
+    force: Annotated[bool, typer.Option("--force", help="Also before all hints.")] = False,
+) -> None:
+    """Show the solution of an exercise: after its hints, or when you have solved it."""
+    from rich.console import Console
+
+    from minipaged.course import loop
+    from minipaged.course.desk import sit_down
+
+    desk = sit_down()
+    show_code(loop.solution(desk, desk.exercise(exercise_id), force), Console())
+
+
+def next_exercise(
+    skip: Annotated[bool, typer.Option("--skip", help="Leave the current one for later.")] = False,
+) -> int:
+    """Check the current exercise and, if it passes, go on to the next one."""
+    from minipaged.course import loop
+    from minipaged.course.desk import sit_down
+
+    went = loop.go_on(sit_down(), skip)
+    _say(went.lines)
+    return 0 if went.passed else 1
+
+
+def reset(
+    exercise_id: ExerciseId = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every exercise notebook, and the progress.")
+    ] = False,
+) -> None:
+    """Put an exercise's cell back as it was handed out; the old file is kept in backups/."""
+    from minipaged.course import reset as back
+    from minipaged.course.desk import sit_down
+
+    if everything and exercise_id is not None:
+        raise ValueError(f"reset was given {exercise_id} and --all: give one of them")
+    desk = sit_down()
+    _say(back.reset_all(desk) if everything else back.reset(desk, desk.exercise(exercise_id)))
+
+
+def mine(
+    without: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Use the reference for this one.")
+    ] = None,
+) -> int:
+    """Run the engine on your own parts, over the ledger and with the tutor.
+
+    The exit code is 1 if a part of yours fails; it is named.
+    """
+    from minipaged.course import mine_run
+    from minipaged.course.blame import PartFailure
+    from minipaged.course.desk import sit_down
+    from minipaged.course.mine import OwnPartError
+
+    try:
+        desk = sit_down()
+        parts = mine_run.choose(desk, without or ())
+        _say([*mine_run.table(desk, parts, without or ()), ""])
+        if not any(part.is_own for part in parts):
+            first = f"{parts[0].exercise.id} {parts[0].exercise.name}" if parts else "coming"
+            _say([f"None of them is yours yet. The first that you can build is {first}."])
+            return 0
+        _say(mine_run.over_the_ledger(parts))
+        _say(mine_run.over_the_tutor(parts))
+    except (OwnPartError, PartFailure) as error:
+        _say([f"FAILED  {error}" if isinstance(error, OwnPartError) else str(error)])
+        return 1
+    return 0
+
+
+def lab() -> int:
+    """Open JupyterLab in the workspace."""
+    from minipaged.course.workspace import find
+
+    root = find().root
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise ValueError("JupyterLab is not installed: pip install 'minipaged[notebooks]'")
+    return subprocess.call([sys.executable, "-m", "jupyterlab", str(root)])
 
 
 def grade(
@@ -19,6 +176,9 @@ def grade(
     seed: Annotated[
         int | None, typer.Option(help="Of the hidden checks; drawn if left out.")
     ] = None,
+    no_copies: Annotated[
+        bool, typer.Option("--no-copies", help="No points for the reference or the solution.")
+    ] = False,
 ) -> int:
     """Give points for exercise notebooks.
 
@@ -30,9 +190,23 @@ def grade(
     from minipaged.course.grade import grade as grade_notebooks
     from minipaged.course.report import render, to_json
 
-    reports = grade_notebooks(paths, seed)
+    reports = grade_notebooks(paths, seed, no_copies=no_copies)
     if as_json:
         print(to_json(reports))
     else:
         render(reports, Console())
     return exit_code(reports)
+
+
+def show_code(code: str, console: Console) -> None:
+    """Python code: in colours in a terminal, else as it is."""
+    if not console.is_terminal:
+        print(code)
+        return
+    from rich.syntax import Syntax
+
+    console.print(Syntax(code, "python", background_color="default"))
+
+
+def _say(lines: list[str] | tuple[str, ...]) -> None:
+    print("\n".join(lines), flush=True)

@@ -9,8 +9,9 @@ For each lesson of the catalog:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 from nbformat import NotebookNode
@@ -26,6 +27,7 @@ from minipaged.course.notebook import (
 )
 
 REBUILD = "run `minipaged dev build`"
+_BELONGS = {"lessons": (".py", ".ipynb"), "exercises": (".ipynb",), "solutions": (".py", ".ipynb")}
 
 
 def find_root(start: Path) -> Path:
@@ -36,70 +38,92 @@ def find_root(start: Path) -> Path:
     raise BuildError(f"{start} is not in a checkout of minipaged: go there to build its notebooks")
 
 
+class Fresh(NamedTuple):
+    """A notebook as its source asks for it, not executed, and where it belongs."""
+
+    target: Path
+    notebook: NotebookNode
+
+    @property
+    def runs(self) -> bool:
+        """It is executed when it is built."""
+        return self.target.parent.name != "exercises"
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with the file on disk and what to do, or None."""
+        return _problem(self.target, self.notebook, self.runs)
+
+
 def build(
     root: Path,
     *,
     force: bool = False,
     course: Catalog | None = None,
-    report: Callable[[str], None] = lambda line: None,
+    lessons: Collection[str] = (),
+    report: Callable[[str, int, int], None] = lambda file, number, total: None,
 ) -> list[Path]:
     """Build what is out of step (or everything, with force); returns the files written.
 
-    root: the repository. report: told each file before it is made. BuildError says what is wrong
-    in which source; what was built before it stays. Executing takes seconds a notebook.
+    root: the repository. lessons: ids to build; all if empty. report: told each file before it is
+    made, its number from 1 on, and how many there are. BuildError says what is wrong in which
+    source, before anything is built, or which cell fails; what was built before it stays.
+    Executing takes seconds a notebook.
     """
-    written = []
-    for lesson in (course or catalog()).lessons:
-        for target, fresh in _fresh_notebooks(root, lesson, course or catalog()):
-            runs = target.parent.name != "exercises"
-            if not force and _problem(target, fresh, runs) is None:
-                continue
-            report(str(target.relative_to(root)))
-            if runs:
-                _execute(fresh, root, target)
-            target.parent.mkdir(exist_ok=True)
-            target.write_text(text_of(fresh), encoding="utf-8", newline="\n")
-            written.append(target)
-    return written
+    course = course or catalog()
+    chosen = [course.lesson(i) for i in lessons] or course.lessons
+    fresh = [one for lesson in chosen for one in fresh_notebooks(root, lesson, course)]
+    todo = [one for one in fresh if force or one.problem]
+    for number, one in enumerate(todo, 1):
+        report(one.target.relative_to(root).as_posix(), number, len(todo))
+        if one.runs:
+            _execute(one.notebook, root, one.target)
+        one.target.parent.mkdir(exist_ok=True)
+        one.target.write_text(text_of(one.notebook), encoding="utf-8", newline="\n")
+    return [one.target for one in todo]
 
 
 def stale(root: Path, course: Catalog | None = None) -> list[str]:
     """A line for every notebook that is out of step with its source, and what to do; executes
     nothing. BuildError if a source itself is wrong."""
+    course = course or catalog()
+    fresh = [one for lesson in course.lessons for one in fresh_notebooks(root, lesson, course)]
+    lines = [
+        f"{one.target.relative_to(root).as_posix()} {one.problem}" for one in fresh if one.problem
+    ]
+    return lines + strays(root, course)
+
+
+def strays(root: Path, course: Catalog) -> list[str]:
+    """A line for every file of the three folders that no lesson of the catalog has."""
     lines = []
-    known: set[Path] = set()
-    for lesson in (course or catalog()).lessons:
-        for target, fresh in _fresh_notebooks(root, lesson, course or catalog()):
-            known.add(target)
-            problem = _problem(target, fresh, target.parent.name != "exercises")
-            if problem:
-                lines.append(f"{target.relative_to(root)} {problem}")
-    for folder in ("lessons", "exercises", "solutions"):
-        for path in sorted((root / folder).glob("*.ipynb")):
-            if path not in known:
+    for folder, endings in _BELONGS.items():
+        known = {f"{lesson.stem}{ending}" for lesson in course.lessons for ending in endings}
+        for path in sorted((root / folder).glob("*")):
+            if path.name not in known | {"README.md"} and path.name[0] not in "._":
                 lines.append(
-                    f"{path.relative_to(root)} belongs to no lesson of the catalog: remove it, or "
-                    "add the lesson"
+                    f"{folder}/{path.name} belongs to no lesson of the catalog: remove it, or add "
+                    "the lesson"
                 )
     return lines
 
 
-def _fresh_notebooks(
-    root: Path, lesson: Lesson, course: Catalog
-) -> Iterator[tuple[Path, NotebookNode]]:
-    """Each notebook of a lesson as its source asks for it, not executed."""
+def fresh_notebooks(root: Path, lesson: Lesson, course: Catalog) -> list[Fresh]:
+    """The exercise, lesson and solution notebook of a lesson; BuildError if a source is wrong."""
     sources = [root / folder / f"{lesson.stem}.py" for folder in ("lessons", "solutions")]
     for source in sources:
         if not source.is_file():
             raise BuildError(
-                f"{source.relative_to(root)} is missing: write it, or take lesson {lesson.id} out "
-                "of the catalog"
+                f"{source.relative_to(root).as_posix()} is missing: write it, or take lesson "
+                f"{lesson.id} out of the catalog"
             )
     solved = solved_notebook(sources[1], lesson, course)
     name = f"{lesson.stem}.ipynb"
-    yield root / "exercises" / name, strip(solved)
-    yield root / "lessons" / name, lesson_notebook(sources[0], lesson)
-    yield root / "solutions" / name, solved
+    return [
+        Fresh(root / "exercises" / name, strip(solved)),
+        Fresh(root / "lessons" / name, lesson_notebook(sources[0], lesson)),
+        Fresh(root / "solutions" / name, solved),
+    ]
 
 
 def _problem(target: Path, fresh: NotebookNode, is_executed: bool) -> str | None:

@@ -2,10 +2,12 @@
 
 A source's code cells carry short attributes; here they become nbgrader's metadata (version 3):
 
-    # %% exercise="00.1"    the learner's cell; the solution stands between ### BEGIN SOLUTION and
-                            ### END SOLUTION
+    # %% exercise="00.1"    the learner's cell; what is theirs to write stands between
+                            ### BEGIN SOLUTION and ### END SOLUTION, in a class once a method
     # %% check="00.1"       the check of it
     # %% given=true         code that the learner's cells need; locked, and run at grading
+    # %% [markdown] open=true     an open question's answer, between the same markers: the learner
+                            writes an own one, worth no points
 
 What `strip` makes of a solved notebook equals what nbgrader's own preprocessors make of it. It is
 done here, because nbgrader takes a second to import and brings much along.
@@ -26,7 +28,9 @@ from minipaged.course.catalog import Catalog, Lesson
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
-_ATTRIBUTES = {"exercise", "check", "given", "tags"}
+TEXT_STUB = ("YOUR ANSWER HERE",)
+_KINDS = ("exercise", "check", "given", "open")
+_ATTRIBUTES = {*_KINDS, "tags"}
 
 
 class BuildError(ValueError):
@@ -56,7 +60,7 @@ def lesson_notebook(path: Path, lesson: Lesson) -> NotebookNode:
     """A lesson, not executed. Nothing in it is graded, so its cells carry fixed ids only."""
     source = read_source(path)
     for cell in source.cells:
-        if set(cell.metadata) & {"exercise", "check", "given"}:
+        if set(cell.metadata) & set(_KINDS):
             raise BuildError(f"{path.name}: exercises belong into solutions/, not into a lesson")
     cells = [_plain_cell(cell, name) for cell, name in _named(source.cells, lesson, path)]
     return _assemble(cells, lesson, "lesson", path)
@@ -94,12 +98,14 @@ def source_hash(path: Path) -> str:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def solution_region(source: str) -> tuple[int, int]:
-    """The numbers of the two marker lines; ValueError unless there is exactly one region."""
+def solution_regions(source: str) -> list[tuple[int, int]]:
+    """The numbers of the marker lines, a pair a region; ValueError unless they alternate."""
     lines = [line.strip() for line in source.splitlines()]
-    if lines.count(BEGIN) != 1 or lines.count(END) != 1 or lines.index(BEGIN) > lines.index(END):
-        raise ValueError(f"an exercise needs exactly one {BEGIN} … {END}")
-    return lines.index(BEGIN), lines.index(END)
+    marks = [(number, line) for number, line in enumerate(lines) if line in (BEGIN, END)]
+    if not marks or [line for _, line in marks] != [BEGIN, END] * (len(marks) // 2):
+        raise ValueError(f"an exercise needs at least one {BEGIN} … {END}, and each closed")
+    numbers = [number for number, _ in marks]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 _FORMAT = {"nbformat": 4, "nbformat_minor": 5}
@@ -123,7 +129,7 @@ def _named(cells: list[Any], lesson: Lesson, path: Path) -> list[tuple[Any, str]
                 f"{path.name}: unknown attribute {min(unknown)!r}: use {sorted(_ATTRIBUTES)}"
             )
         kind = "text" if cell.cell_type == "markdown" else "code"
-        kind = next((key for key in ("exercise", "check", "given") if key in cell.metadata), kind)
+        kind = next((key for key in _KINDS if key in cell.metadata), kind)
         counts[kind] += 1
         named.append((cell, f"{lesson.id}-{kind}-{counts[kind]}"))
     return named
@@ -142,10 +148,13 @@ def _plain_cell(cell: Any, cell_id: str, metadata: dict[str, Any] | None = None)
 def _graded_cell(cell: Any, name: str, catalog: Catalog) -> NotebookNode:
     """A cell of a solved notebook with its nbgrader metadata; ValueError says what is wrong."""
     attributes = cell.metadata
-    if sum(key in attributes for key in ("exercise", "check", "given")) > 1:
-        raise ValueError("a cell is one of exercise, check and given")
+    if sum(key in attributes for key in _KINDS) > 1:
+        raise ValueError(f"a cell is one of {', '.join(_KINDS)}")
+    if "open" in attributes:
+        solution_regions(cell.source)
+        return _nbgrader_cell(cell, name, grade=True, solution=True, points=0)
     if "exercise" in attributes:
-        solution_region(cell.source)
+        solution_regions(cell.source)
         exercise = catalog.exercise(attributes["exercise"])
         return _nbgrader_cell(cell, exercise.solution_cell, solution=True)
     if BEGIN in cell.source or END in cell.source:
@@ -188,7 +197,8 @@ def _stripped_cell(cell: NotebookNode) -> NotebookNode:
     if mark is not None:
         metadata["deletable"] = False
         if mark["solution"]:
-            source = _without_solution(source)
+            stub = STUB if cell.cell_type == "code" else TEXT_STUB
+            source = _without_solution(source, stub)
         else:
             metadata["editable"] = False
         mark |= {"cell_type": cell.cell_type, "checksum": _checksum(cell.cell_type, source, mark)}
@@ -198,11 +208,12 @@ def _stripped_cell(cell: NotebookNode) -> NotebookNode:
     return nbformat.from_dict(made)
 
 
-def _without_solution(source: str) -> str:
+def _without_solution(source: str, stub: tuple[str, ...]) -> str:
     lines = source.split("\n")
-    first, last = solution_region(source)
-    indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
-    return "\n".join([*lines[:first], *(indent + line for line in STUB), *lines[last + 1 :]])
+    for first, last in reversed(solution_regions(source)):
+        indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
+        lines[first : last + 1] = [indent + line for line in stub]
+    return "\n".join(lines)
 
 
 def _checksum(cell_type: str, source: str, mark: dict[str, Any]) -> str:
