@@ -84,7 +84,7 @@ def root(
 ) -> None:
     """Learn how an LLM serving engine works by building one."""
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        learn.where_or_help(context)
 
 
 @app.command(epilog='Example: minipaged generate "What is a block table?"')

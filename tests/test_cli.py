@@ -64,7 +64,13 @@ def test_wrong_input_is_one_line_and_exit_code_2(monkeypatch, capsys, arguments,
     assert err.count("\n") == 1 and err.startswith("minipaged: ")
 
 
-@pytest.mark.parametrize("command", ["generate", "demo", "doctor", "grade", "bench scheduler"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("generate", "demo", "doctor", "bench scheduler"),
+        *("init", "check", "hint", "solution", "next", "reset", "mine", "lab", "grade"),
+    ],
+)
 def test_every_command_helps_with_an_example(monkeypatch, capsys, command):
     code, out, _ = call(monkeypatch, capsys, *command.split(), "--help")
     assert code == 0
@@ -76,10 +82,14 @@ def test_version(monkeypatch, capsys):
     assert (code, out) == (0, f"minipaged {minipaged.__version__}\n")
 
 
-def test_no_command_shows_the_help(monkeypatch, capsys):
+def test_no_command_outside_a_workspace_shows_the_help_and_how_to_begin(
+    monkeypatch, capsys, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
     code, out, err = call(monkeypatch, capsys)
     assert code == 0 and err == ""
     assert "generate" in out and "demo" in out
+    assert out.splitlines()[-1].endswith("minipaged init DIR")
 
 
 def test_generate_writes_the_answer():

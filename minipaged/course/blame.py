@@ -1,0 +1,106 @@
+"""Which of the learner's own parts is at fault when the engine fails on them, and at which line."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
+from typing import TypeVar
+
+from minipaged.course.mine import Part
+
+T = TypeVar("T")
+
+
+class PartFailure(Exception):
+    """The engine failed on own parts; the message names them and says how it failed."""
+
+
+class _Endless(Exception):
+    """Own code did not come to an end in time; the message says where it was."""
+
+
+def attempt(
+    run: Callable[[Sequence[Part]], T], parts: Sequence[Part], where: str, seconds: float
+) -> T:
+    """run(parts); if that fails, each own part is tried alone, and those that fail are named.
+
+    where: for the message. seconds: for one run; then it is given up, as own code may loop without
+    end. PartFailure says what failed.
+    """
+    own = [part for part in parts if part.is_own]
+    try:
+        return _in_time(run, parts, seconds)
+    except _Endless as endless:
+        raise PartFailure(f"FAILED  {_names(own)}, {where}:\n  {endless}") from None
+    except Exception as error:
+        together = error
+    alone = [(part, _error(run, part, seconds)) for part in own]
+    said = [_say(part, where, error) for part, error in alone if error is not None]
+    raise PartFailure(
+        "\n".join(said)
+        or f"FAILED  {_names(own)}: each works alone, but together they fail {where}:\n"
+        f"  {_reason(together)}"
+    )
+
+
+def _error(run: Callable[[Sequence[Part]], object], part: Part, seconds: float) -> Exception | None:
+    try:
+        _in_time(run, [part], seconds)
+    except Exception as error:
+        return error
+    return None
+
+
+def _in_time(run: Callable[[Sequence[Part]], T], parts: Sequence[Part], seconds: float) -> T:
+    """run(parts) in a thread, which is left behind if it does not end: it ends with the process."""
+    values: list[T] = []
+    errors: list[Exception] = []
+
+    def work() -> None:
+        try:
+            values.append(run(parts))
+        except Exception as error:
+            errors.append(error)
+        except SystemExit as error:
+            errors.append(RuntimeError(f"own code ended the program ({error!r})"))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        frame = sys._current_frames().get(thread.ident or 0)
+        line = _own_line(traceback.walk_stack(frame)) if frame else ""
+        raise _Endless(f"no end within {seconds:g} seconds: is there a loop that never ends?{line}")
+    if errors:
+        raise errors[0]
+    return values[0]
+
+
+def _say(part: Part, where: str, error: Exception) -> str:
+    return f"FAILED  {_names([part])} ({part.where}), {where}:\n  {_reason(error)}"
+
+
+def _names(parts: Sequence[Part]) -> str:
+    return ", ".join(f"{part.exercise.id} {part.exercise.name}" for part in parts)
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong and, if it was there, the learner's own line."""
+    step = ", ".join(getattr(error, "__notes__", []))
+    kind = "" if isinstance(error, AssertionError | _Endless) else f"{type(error).__name__}: "
+    said = f"{step}{': ' if step else ''}{kind}{error}"
+    return said + _own_line(reversed(list(traceback.walk_tb(error.__traceback__))))
+
+
+def _own_line(frames: Iterable[tuple[FrameType, int]]) -> str:
+    """The first of these frames, deepest first, that is in a cell of the learner's."""
+    for frame, line in frames:
+        filename = frame.f_code.co_filename
+        if filename.startswith("<cell "):
+            source = linecache.getline(filename, line).strip()
+            return f"\n  in line {line} of {filename}: `{source}`"
+    return ""

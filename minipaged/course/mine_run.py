@@ -1,0 +1,171 @@
+"""`minipaged mine`: the engine on all own parts, over the ledger first, then over the tutor.
+
+Own parts and the reference serve the same requests. The ledger checks every invariant of the cache
+after every step, in milliseconds and without a model; the tutor then writes real text. What fails
+is blamed on the parts that fail alone, each tried with the reference for all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from minipaged.components import Components
+from minipaged.config import EngineConfig
+from minipaged.course import mine
+from minipaged.course.blame import attempt
+from minipaged.course.catalog import Exercise
+from minipaged.course.desk import Desk
+from minipaged.course.mine import Part
+from minipaged.engine import Engine
+from minipaged.exec.sim_exec import SimConfig, SimExecutor
+from minipaged.workload import SyntheticWorkload, replay
+
+if TYPE_CHECKING:
+    from minipaged.output import RequestOutput
+
+QUESTIONS = ("What is a block table?", "What is preemption?", "What is a slot?")
+_VOCABULARY = 1000
+_MAX_STEPS = 5000
+_LEDGER_SECONDS, _TUTOR_SECONDS = 10.0, 120.0  # of one run; the reference takes 0.1 and 2
+
+
+@dataclass(slots=True)
+class LedgerRun:
+    """What one run over the ledger came to. tokens: of each request, in order."""
+
+    tokens: dict[str, list[int]] = field(default_factory=dict)
+    steps: int = 0
+    preemptions: int = 0
+
+
+def choose(desk: Desk, without: Collection[str]) -> list[Part]:
+    """One part per field of Components that the course builds: the latest own one, else the
+    reference. without: ids of exercises whose own part is left out.
+
+    ValueError for an id that fills no field; OwnPartError for a cell that cannot be run.
+    """
+    fields: dict[str, list[Exercise]] = {}
+    for exercise in desk.course.catalog.exercises:
+        if exercise.component:
+            fields.setdefault(exercise.component, []).append(exercise)
+    known = [exercise.id for group in fields.values() for exercise in group]
+    for exercise_id in without:
+        if exercise_id not in known:
+            raise ValueError(f"{exercise_id!r} fills no part of the engine: {', '.join(known)} do")
+    return [_latest(desk, group, without) for group in fields.values()]
+
+
+def _latest(desk: Desk, group: Sequence[Exercise], without: Collection[str]) -> Part:
+    for exercise in reversed(group):
+        if exercise.id not in without and desk.notebook(exercise).exists():
+            part = mine.load(desk, exercise)
+            if part.is_own:
+                return part
+    return mine.reference(desk.course, group[-1])
+
+
+def table(desk: Desk, parts: Sequence[Part], without: Collection[str]) -> list[str]:
+    """Component, part, whose it is, exercise: a line each."""
+    rows = [("component", "part", "whose", "exercise")]
+    for part in parts:
+        exercise = part.exercise
+        whose = "yours" if part.is_own else "reference"
+        note = "" if part.is_own else _why_reference(desk, exercise, without)
+        rows.append((exercise.component or "", exercise.name, whose, exercise.id + note))
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, wide)).rstrip() for row in rows]
+
+
+def _why_reference(desk: Desk, exercise: Exercise, without: Collection[str]) -> str:
+    if exercise.id in without:
+        return " (left out)"
+    return " (not solved)" if desk.notebook(exercise).exists() else " (no notebook)"
+
+
+def over_the_ledger(parts: Sequence[Part]) -> list[str]:
+    """Serve a small workload with preemptions, checked at every step; PartFailure if it fails."""
+    expected = _serve(Components())
+
+    def run(some: Sequence[Part]) -> LedgerRun:
+        came = _serve(_components(some))
+        wrong = [name for name, tokens in expected.tokens.items() if came.tokens[name] != tokens]
+        if wrong:
+            raise AssertionError(
+                f"{len(wrong)} of {len(expected.tokens)} requests got other tokens than with the "
+                f"reference: a request has read what another one wrote, or its own was lost"
+            )
+        return came
+
+    done = attempt(run, parts, "over the ledger", _LEDGER_SECONDS)
+    return [
+        f"over the ledger: {len(done.tokens)} requests, {done.steps} steps, {done.preemptions} "
+        "preemptions; every invariant held after every step, and every token is the reference's"
+    ]
+
+
+def over_the_tutor(parts: Sequence[Part]) -> list[str]:
+    """Answer a few questions with the model, as with the reference; PartFailure if it fails."""
+    expected = _answers(())
+
+    def run(some: Sequence[Part]) -> list[str]:
+        texts = _answers(some)
+        for question, right, text in zip(QUESTIONS, expected, texts, strict=False):
+            if text != right:
+                raise AssertionError(
+                    f"{question!r} is answered with another text than with the reference: "
+                    f"{text[:80]!r}"
+                )
+        return texts
+
+    texts = attempt(run, parts, "over the tutor", _TUTOR_SECONDS)
+    size = sum(map(len, texts))
+    return [
+        f"over the tutor: {len(texts)} answers, {size} characters, the same as with the reference. "
+        "On your parts it says:",
+        f"  {QUESTIONS[0]}",
+        f"  {texts[0]}",
+    ]
+
+
+def _components(parts: Sequence[Part]) -> Components:
+    own = {part.exercise.component or "": part.value for part in parts if part.is_own}
+    return replace(Components(), **own)
+
+
+def _serve(components: Components) -> LedgerRun:
+    """One run over the ledger; whatever is wrong with a part raises, with the step in a note."""
+    config = EngineConfig.of(
+        block_size=4, num_blocks=24, max_num_seqs=6, max_num_batched_tokens=24, max_model_len=90
+    )
+    workload = SyntheticWorkload(30, (1, 40), (4, 40), 0.5, vocabulary=(1, _VOCABULARY))
+    executor = SimExecutor(config.cache, SimConfig(vocab_size=_VOCABULARY))
+    engine = Engine(config, executor, components=components, vocab_size=_VOCABULARY)
+    run = LedgerRun({arrival.request_id: [] for arrival in workload.arrivals()})
+    try:
+        engine.check()
+        for outputs in replay(engine, workload.arrivals()):
+            _collect(run, outputs)
+            engine.check()
+            if run.steps > _MAX_STEPS:
+                raise AssertionError(f"still running after {_MAX_STEPS} steps")
+    except Exception as error:
+        error.add_note(f"at step {run.steps + 1}")
+        raise
+    run.preemptions = engine.metrics.num_preemptions_total
+    return run
+
+
+def _collect(run: LedgerRun, outputs: Sequence[RequestOutput]) -> None:
+    run.steps += 1
+    for output in outputs:
+        run.tokens[output.request_id] += output.new_token_ids
+
+
+def _answers(parts: Sequence[Part]) -> list[str]:
+    """What the tutor says with these parts, in a pool so small that requests are preempted."""
+    from minipaged.llm import LLM
+
+    llm = LLM("tutor", components=_components(parts), block_size=16, num_blocks=32)
+    return [answer.text for answer in llm.generate(list(QUESTIONS))]
