@@ -117,10 +117,13 @@ print(step_picture(trace.steps[60], trace.block_size, palette))
 # and values are scattered, and its block table says where they are. Later still:
 
 # %%
-print(step_picture(trace.steps[200], trace.block_size, palette))
+from minipaged.viz.widgets import step_through
+
+step_through(trace, step=200)
 
 # %% [markdown]
-# Put other numbers in place of 200 and run the cell again: any step from 0 to the last one.
+# The same picture, drawn: a full block is filled in, and the last block of a request as far as it
+# has tokens. Run the cell and move the slider to see any other step.
 #
 # Two doubts are in order. *Does the answer not suffer if its memory lies in pieces?* No: attention
 # reads the pieces in the order of the table, and lesson 04 will have you show it. *Who sees to it
@@ -149,6 +152,9 @@ print(step_picture(trace.steps[200], trace.block_size, palette))
 # type included: 3 and 3.0 are not the same. For the first case that fails it shows the call, what
 # was expected and what came. `check("00.1", blocks_needed, hint=1)` adds a hint; there are three,
 # each says more than the one before.
+#
+# In a terminal `minipaged check` does the same with the notebook as you saved it, and `minipaged`
+# alone says where you are and what comes next.
 #
 # For points, run `minipaged grade` on your notebook. It takes your cell out of the notebook, runs
 # it in a process of its own, and gives it the cases that you know and some that you do not, made
@@ -211,6 +217,6 @@ print(f"this memory has {slots} slots: room for {slots // longest} reservation a
 #
 # ## Next
 #
-# The lessons from 01 on are still being written. Lesson 01 will measure what contiguous memory
-# wastes. In lesson 02 you will build the pool that hands out the blocks, and in lesson 03 the block
-# table. From then on they will be the ones that the engine runs on.
+# Lesson 01 measures what contiguous memory wastes. In lesson 02 you build the pool that hands out
+# the blocks, and in lesson 03 the block table. From then on they are the ones that the engine runs
+# on.

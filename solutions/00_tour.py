@@ -79,3 +79,29 @@ print(f"compared {compared} times: always the same")
 # A detail, for those who add up. In the lesson the first request begins with a prompt of 93 tokens
 # and its answer has 144, and yet it ends with 236 tokens in the cache, not 237. The last token ends
 # the answer: nothing is computed after it, so its keys and values are never stored.
+
+# %% [markdown]
+# ## An open question
+#
+# You may choose the block size. What would change in the picture of the lesson with blocks of one
+# token, and what with blocks of 1,024? Name for each what is gained and what is lost, and say which
+# number you would measure before you choose. There are no points for this one: write your answer
+# into the next cell, then compare it with the model answer in `solutions/00_tour.ipynb`.
+
+# %% [markdown] open=true
+# ### BEGIN SOLUTION
+# **Blocks of one token.** No slot is ever empty: a request holds exactly as many slots as it has
+# tokens. But a table has one entry for every token, so it is 16 times as long as with blocks of 16,
+# the pool is asked at every single step of every request, and attention reads its keys and values
+# one token at a time from anywhere in the memory.
+#
+# **Blocks of 1,024.** A table has one entry, since no text of the tutor is longer, and attention
+# reads one unbroken stretch. But every request holds 1,024 slots from its first token on. That is
+# the reservation of the older way again: the memory of 1,536 slots has room for one request.
+#
+# **What to measure.** The empty slots behind the last token: on average about half a block a
+# request. For requests of some 200 tokens and blocks of 16 that is about 8 slots in 200, 4 per
+# cent; with blocks of 128 it would be about 64. So the lengths of the real requests come first.
+# Against it stands what reading many small pieces costs, and that only a measurement on the machine
+# in question can tell (lessons 11 and 12).
+# ### END SOLUTION

@@ -119,3 +119,22 @@ def test_in_the_terminal_the_command_of_the_terminal_is_named():
 def test_hidden_checks_are_announced_if_there_are_any(hidden):
     said = "\n".join(told(Stack, the_check(hidden=hidden)).lines)
     assert ("more checks run at grading" in said) == bool(hidden)
+
+
+def test_the_answer_to_a_question_is_not_given_away():
+    def answers():
+        return {"a": 41, "b": "x"}
+
+    cases = [
+        Case(
+            letter,
+            "How many?",
+            (Operation(keep="answers"), Operation((letter,), "answers", how="item")),
+        )
+        for letter in "abc"
+    ]
+    check = Check(lambda: cases, lambda seed: [], lambda case: [1234567], secret=True)
+    lines = told(answers, check).lines
+    assert "  expected  another answer" in lines
+    assert "  got       41" in lines
+    assert "1234567" not in " ".join(lines)

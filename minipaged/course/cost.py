@@ -36,6 +36,8 @@ def cost_of(call: Callable[..., Any], *args: Any) -> int:
 
     def trace(frame: Any, event: str, arg: Any) -> Any:
         nonlocal steps
+        if frame.f_code.co_filename == __file__:  # a comparison counts once
+            return None
         steps += event == "line"
         return trace
 

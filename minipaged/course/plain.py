@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 MAX_PARTS = 100_000  # values in one encoded value, nested ones included
 MAX_DEPTH = 50
-MAX_BITS = 1024
+MAX_BITS = 1000  # so that every int that is looked at fits into a float
 MAX_TEXT = 20_000
 MAX_BYTES = 2**22  # of one array
 

@@ -89,7 +89,8 @@ def _first_problem(
         if found is not None:
             kind, reason = found
             discreet = _discreet_reason(operation, expected, one)
-            call, want = show_call(operation, name), expect.show(expected)
+            call = show_call(operation, name)
+            want = "another answer" if check.secret else expect.show(expected)
             got = _show_got(one)
             answer = None if one.fault else plain.decode(one.value)
             fault = one.fault.kinds[0] if one.fault else ""
@@ -203,6 +204,7 @@ _TYPES: dict[type, str] = {
     float: "a float (a number with a decimal point)",
     str: "a str (text)",
     type(None): "None",
+    plain.Array: "a tensor",
 }
 _ADVICE: dict[tuple[type, type], str] = {
     (float, int): " `/` gives a float even where the division comes out even; `//` gives an int.",

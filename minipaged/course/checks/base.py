@@ -61,6 +61,7 @@ class Check:
     picture: for a visible case and the number of an operation, the state before it as it should
         be, as a few lines of text; "" if there is nothing to draw.
     tensors: the scripts use tensors, so the learner's process loads torch.
+    secret: what is expected is never shown: the answer to a question is the learner's to find.
     """
 
     visible: Callable[[], list[Case]]
@@ -70,6 +71,7 @@ class Check:
     explain: Callable[[Failure], str] = lambda failure: ""
     picture: Callable[[Case, int], str] = lambda case, number: ""
     tensors: bool = False
+    secret: bool = False
 
     @property
     def num_hidden(self) -> int:
