@@ -51,3 +51,12 @@ def test_a_name_stands_where_it_fits():
 def test_spans_that_cannot_be_are_named(total, spans, message):
     with pytest.raises(ValueError, match=message):
         show_slots(total, spans)
+
+
+def test_a_letter_has_the_same_colour_in_every_picture():
+    from minipaged.viz.palette import nth_mark
+
+    late = show_slots(32, [(0, 8, "C", 8), (8, 8, "A", 8)])
+    for number in (0, 2):
+        assert nth_mark(number).colour in late.svg
+    assert nth_mark(1).colour not in late.svg

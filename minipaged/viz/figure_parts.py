@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from minipaged.viz.figure_svg import MARGIN, Canvas, draw_cell, draw_chain, text_width
-from minipaged.viz.palette import Mark, Palette, nth_mark
+from minipaged.viz.palette import SIGNS, Mark, Palette, nth_mark
 
 MAX_LINKS = 48
 SHARED_MARK = Mark("+", "#404040", "#ffffff")
 
 
 class Named(Palette):
-    """Marks by name: names of one letter are their own sign, else the n-th has the n-th sign."""
+    """Marks by name: a single letter or digit is its own sign, in that sign's colour, so that B
+    looks alike in every picture. Other names get the signs in turn."""
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__()
         known = list(names)
         short = all(len(name) == 1 for name in known)
         for number, name in enumerate(known):
-            mark = nth_mark(number)
+            own = short and name in SIGNS
+            mark = nth_mark(SIGNS.index(name) if own else number)
             self._marks[name] = mark._replace(sign=name) if short else mark
 
 

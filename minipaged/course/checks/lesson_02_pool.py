@@ -64,6 +64,11 @@ class PoolModel:
 
 def visible() -> list[Case]:
     """Each rule once; case 10 in three parts and case 11 are the field's own."""
+    return [*_alone(), *_together()]
+
+
+def _alone() -> list[Case]:
+    """One holder a block: allocating and freeing."""
     return [
         _case(
             "a fresh pool", "Six blocks, nobody holds one.", 6, NUM_BLOCKS, FREE, QUEUE, *_refs(0)
@@ -93,6 +98,12 @@ def visible() -> list[Case]:
             *(_allocate(3), _allocate(2), _free(0, 1, 2), QUEUE, _free(3, 4), QUEUE),
             *(_allocate(3), QUEUE),
         ),
+    ]
+
+
+def _together() -> list[Case]:
+    """Several holders a block, and what must be refused."""
+    return [
         _case(
             "two holders",
             "B's table takes in A's first block. A finishes, then B.",
