@@ -142,7 +142,7 @@ step_through(trace, step=200)
 #
 # The rule: divide the tokens by the block size and round up. It is asked at every step, for every
 # request, and it goes wrong in three ways that are easy to write: rounding down, adding one always,
-# and forgetting that no tokens need no block. **Exercise 00.1** is this rule; one thing before you
+# and forgetting that 0 tokens need 0 blocks. **Exercise 00.1** is this rule; one thing before you
 # open it.
 #
 # ## How checking works
@@ -153,8 +153,8 @@ step_through(trace, step=200)
 # was expected and what came. `check("00.1", blocks_needed, hint=1)` adds a hint; there are three,
 # each says more than the one before.
 #
-# In a terminal `minipaged check` does the same with the notebook as you saved it, and `minipaged`
-# alone says where you are and what comes next.
+# In a terminal `minipaged check` does the same with the notebook as you saved it, and keeps in mind
+# what is done; `minipaged next` goes on, and `minipaged` alone says where you are.
 #
 # For points, run `minipaged grade` on your notebook. It takes your cell out of the notebook, runs
 # it in a process of its own, and gives it the cases that you know and some that you do not, made

@@ -6,9 +6,9 @@
 # speaks of gigabytes that are free. Where did the memory go?
 #
 # To a calculation that was wrong, and to three kinds of waste. You will compute the first, count
-# the others, watch the last one happen, and then judge the figures of a lecture on serving: some
-# are right, some only under a condition, some not at all. With the exercises this takes about 50
-# minutes. No model runs, so no GPU is needed.
+# the others, and watch the last one happen. The story is one that a lecture on serving tells, and
+# this lesson takes its figures one by one: some are right, some only under a condition, some not at
+# all. With the exercises this takes about an hour. No model runs, so no GPU is needed.
 
 # %% [markdown]
 # ## What one token keeps
@@ -90,17 +90,19 @@ print(f"ratio {use.reserved / use.in_blocks:.2f}")
 # So far we looked at each request in its last moment. Until then it has fewer tokens: the slots for
 # the rest will be needed, but not now. This is *reservation* waste.
 #
-# Take two requests in reservations of 400 slots. One ends with 100 tokens, the other with 300, and
-# they grow by one token a step. While it runs the first uses 50 slots on average, which is 12.5 %
-# of its reservation, the second 150, which is 37.5 %. So what do the two use on average: 25 %?
+# Take two requests in reservations of 400 slots. One ends with 100 tokens, the other with 300. To
+# keep the sum short, leave the prompt out: each begins empty and grows by one token a step. So
+# while it runs the first uses some 50 slots on average, which is 12.5 % of its reservation, the
+# second 150, which is 37.5 %. So what do the two use on average: 25 %?
 #
 # For the mean over *requests*, yes. But the second runs three times as long. Look into the memory
 # at any time, and you will more likely find it than the other. Over *time* the mean is
 # (100 · 12.5 + 300 · 37.5) / 400 = 31.25 %.
 #
 # In general a request of s tokens runs for s steps. In that time it uses s · s/2 slot-steps (one
-# slot for one step) and holds s · S, where S is the reservation. Add up both over all requests and
-# divide, with E[ ] for a mean over requests:
+# slot for one step; exactly s · (s+1)/2) and holds s · S, where S is the reservation. Add up what
+# is used over all requests, add up what is held, and divide. E[s] is the mean of the lengths over
+# all requests, E[s²] that of their squares:
 #
 # ```
 # over time:      E[s²] / (2 · S · E[s])
@@ -186,7 +188,8 @@ for kv_heads in (8, 40):
 # 160 KiB are 163,840 bytes: 8 KV heads, and 160 sessions fit. (The lecture says 168, having rounded
 # a session to 0.32 GB.) But Llama-2-13B has 40: 819,200 bytes, and 32 sessions fit. A server that
 # runs this model and reserves 2,048 slots for each request has to fail before the 35th, however
-# tidy its memory is. Nothing is scattered; there is too little.
+# tidy its memory is: at the 33rd if all of them take the whole length, a little later if some end
+# early. Nothing is scattered; there is too little.
 #
 # These are two separate causes. One is arithmetic: a wrong size per token. The other is waste: if
 # these sessions end with 300 tokens, even the 32 are mostly empty. The error message that comes
@@ -250,7 +253,8 @@ show_refusal(dict.fromkeys(lengths, 128))
 # Solid is what holds a token, striped what is reserved and empty. Four reservations fill the
 # memory, so F is refused, while two thirds of the slots are empty. But none of them is *free*, and
 # no gap is too small: where all reservations are equally long, each gap is as long as one or
-# several of them, and the next request fits in. Equal reservations cannot scatter.
+# several of them, and the next request fits in (a rest at the end of the memory, shorter than one
+# reservation, is all that can be lost). Equal reservations cannot scatter.
 #
 # Then let us be cleverer, and reserve only what a request will need. Users may set an upper bound
 # for the answer. We even assume that somebody knows the exact length.
@@ -277,7 +281,7 @@ step_through(trace, 78)
 # | waste | one stretch, `max_model_len` | one stretch, exact length | blocks |
 # |---|---|---|---|
 # | internal: never used | much | none | less than one block a request |
-# | reservation: not used yet | much | much | the same slots, until they fill |
+# | reservation: not used yet | much | much | the rest of the last block only |
 # | external: free, but too small | none | what you saw | none |
 #
 # In **exercise 01.3** you write first fit, and run the engine beside it.
@@ -297,7 +301,7 @@ step_through(trace, 78)
 # not matter then (with Llama-2-7B it would be 84 GiB in all). A chat has a prompt of 50 to 100
 # tokens and an answer of 100 to 200, and 1,000 chats wait at the door. First by hand: how many fit
 # if all of them are as long as they will ever be? A chat takes 14.53 blocks on average, so
-# 10,752 / 14.53 = 740.
+# 10,752 / 14.53, some 740.
 #
 # Then the engine, with a limit on how many may run at once, `max_num_seqs`. A chat is *preempted*
 # if the engine has to take its blocks away again, because others grow and none is left.
@@ -333,27 +337,32 @@ for limit in (280, 740, 900, 1000):
 
 # %% [markdown]
 # With 280 chats less than a third of the memory is in use. With 900 there is still room, since not
-# all are at their full length at the same time; only at 1,000 the engine has to preempt. So by
-# memory alone the step would have been from 42 to 740 and more, 17 times and not 6. If 280 was
+# all are at their full length at the same time; of these four limits, 1,000 alone makes the engine
+# preempt. So by memory alone the step would have been from 42 to 740 and more: 17.6 times as many,
+# where 280 are 6.67 times. If 280 was
 # really the end, something else ended it: a limit on requests at once, or the speed that users will
 # bear. The lecture does not say. More requests at once also have to be *computed* at once; later
 # lessons measure that.
 #
 # ## The figures, judged
 #
-# - *80 of 2,048: 3.9 %*, *250: 12.2 %*, *300: 14.6 %*. Right.
-# - *400 of 4,096: 9.7 %*. It is 9.77 %, so 9.8 %.
-# - *6.1 % over time*. Right over requests; over time 7.4 %.
-# - *168 sessions of a 13B model*. With 8 KV heads 160, with 40 it is 32.
-# - *1.25 GiB could not be had: 29.80 GiB free, 48.12 GiB allocated, 1.43 GiB reserved by PyTorch*.
-#   PyTorch counts what is allocated as part of what it has reserved, so these figures do not come
-#   from one message.
-# - *The 43rd request met scattered memory*. Not with equal reservations.
-# - *68 % of the memory was fragmented before, 3.2 % after*. The second is what blocks of 16 leave
-#   empty for chats of 225 tokens: 3.2 %. The first does not fit: 225 of 4,096 leave 94.5 % empty.
-# - *280 / 42 = 6.6*. It is 6.67.
-# - *Contiguous storage can use 10 to 20 %*. For mean lengths of 200 to 400 in 2,048, at their end.
-#   It is a statement about lengths and limits, not a law.
+# What the lecture says, in the order of this lesson; the figures in brackets follow from the same
+# sums.
+#
+# | it says | so it is |
+# |---|---|
+# | a text of 80 tokens uses 3.9 % of 2,048 slots (250 tokens: 12.2 %, 300: 14.6 %) | right |
+# | a mean of 400 tokens uses 9.7 % of 4,096 | 9.77 %, so 9.8 % |
+# | lengths from 50 to 450 use 6.1 % of 2,048 over time | right over requests; over time 7.4 % |
+# | contiguous storage uses 10 to 20 % of its memory | for means of 200 to 400 in 2,048, at their end: a statement about lengths, not a law |
+# | 54 GB hold 168 sessions of a 13B model | 160 with 8 KV heads, 32 with 40 |
+# | the 43rd request met scattered memory | not with equal reservations |
+# | 68 % of the memory was wasted before, 3.2 % after | chats of 225 tokens in 4,096 leave 94.5 % empty; in blocks of 16 they do leave 3.2 % |
+# | from 42 to 280 is 6.6 times | 6.67 |
+#
+# One more: the error message that the story quotes speaks of 29.80 GiB free, 48.12 GiB allocated
+# and 1.43 GiB reserved. PyTorch, the library that printed it, counts what is allocated as part of
+# what it has reserved, so these three do not come from one message.
 #
 # ## Where this is in other engines
 #

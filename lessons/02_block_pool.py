@@ -19,7 +19,8 @@
 # and reads it back through the block table. More about it below.
 #
 # To see what the pool is asked, we put our own in its place. It is the engine's pool, except that
-# it writes down every call and the queue after it.
+# it writes down every call and the queue after it. `Components` names the class of every part of
+# the engine, and `replace` makes a copy of that list with one part exchanged.
 
 # %%
 from dataclasses import replace
@@ -114,8 +115,9 @@ for end in ("head", "tail"):
 # Llama-3-8B keeps 131,072 bytes a token, so a block of 16 takes 2 MiB, and 60 GB hold 28,610 of
 # them.
 #
-# The cell counts, it does not time: an `int` that notes each comparison for list and deque, and
-# for the engine's queue all steps of Python that one `remove` takes.
+# The cell counts, it does not time: for list and deque an `int` that notes each comparison (what
+# the list moves is added by hand), and for the engine's queue all steps of Python that one
+# `remove` takes.
 
 # %%
 from collections import deque
@@ -315,9 +317,10 @@ from minipaged.viz.figures import show_step
 show_step(spoilt, 4)
 
 # %% [markdown]
-# Block 1 is B's and D's ("+"), although nobody shared it. Each writes its tokens into the other's,
-# and D's answer comes out wrong. B's does not, this time: it wrote last. That is the worst kind of
-# fault. A made it, D suffers from it, nothing has crashed, and next time it may be somebody else.
+# Block 1 is B's and D's ("+"), although nobody shared it. D wrote its fifth token there, then B
+# wrote one of its own over it. So B reads what it wrote, and D reads what B wrote: D's answer comes
+# out wrong. That is the worst kind of fault. It happened when A was freed, D suffers from it,
+# nothing has crashed, and next time it may be somebody else.
 # The number of free blocks is wrong as well: in step 8 this pool counts 5 where 4 are left.
 #
 # Now the same faulty table over the engine's own pool:

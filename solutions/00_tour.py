@@ -85,8 +85,10 @@ print(f"compared {compared} times: always the same")
 #
 # You may choose the block size. What would change in the picture of the lesson with blocks of one
 # token, and what with blocks of 1,024? Name for each what is gained and what is lost, and say which
-# number you would measure before you choose. There are no points for this one: write your answer
-# into the next cell, then compare it with the model answer in `solutions/00_tour.ipynb`.
+# number you would measure before you choose.
+#
+# There are no points for this one. Write your answer into the next cell; `minipaged solution 00`
+# then shows the model answer.
 
 # %% [markdown] open=true
 # ### BEGIN SOLUTION

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Exercises 01 · Why contiguous memory wastes most of itself
 #
-# Four exercises. Lesson 01 (`lessons/01_fragmentation.ipynb`) leads up to each of them. Only the
-# cell in which you write is graded, so imports and helpers belong into it.
+# Four exercises. Lesson 01 (`lessons/01_fragmentation.ipynb`) leads up to each of them. Of each
+# exercise only the cell in which you write is graded, so imports and helpers belong into it.
 
 # %% [markdown]
 # ## 01.1 Bytes of one token
@@ -56,6 +56,8 @@ def memory_use(lengths: list[int], max_model_len: int, block_size: int) -> tuple
 
 
 # %% check="01.2"
+from minipaged.course.check import check
+
 check("01.2", memory_use)
 
 # %% [markdown]
@@ -138,6 +140,8 @@ class FirstFit:
 
 
 # %% check="01.3"
+from minipaged.course.check import check
+
 check("01.3", FirstFit)
 
 # %% [markdown]
@@ -176,6 +180,8 @@ def answers() -> dict[str, float]:
 
 
 # %% check="01.4"
+from minipaged.course.check import check
+
 check("01.4", answers)
 
 # %% [markdown]
@@ -257,8 +263,12 @@ show_slots(512, spans, title=f"Step {record.step}: {name} needs {lengths[name]} 
 #
 # The gaps could be closed: move the live requests together, so that all that is free becomes one
 # gap. What does such a move cost, in bytes read and written, for a request of 2,000 tokens of
-# Llama-3-8B, and for a full cache of 60 · 10⁹ bytes? At 3.35 · 10¹² bytes per second, how long does
-# that take? Which of the three kinds of waste would be gone then, and which would remain?
+# Llama-3-8B, and for a full cache of 60 · 10⁹ bytes? At 3.35 · 10¹² bytes per second (an H100's
+# memory), how long does that take? Which of the three kinds of waste would be gone then, and which
+# would remain?
+#
+# There are no points for this one. Write your answer into the next cell; `minipaged solution 01`
+# then shows the model answer.
 
 # %% [markdown] open=true
 # ### BEGIN SOLUTION

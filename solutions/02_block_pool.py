@@ -376,8 +376,10 @@ except Exception as error:
 # ## An open question
 #
 # Two threads call `allocate(1)` on your pool at the same moment. What can go wrong, line by line?
-# And why do engines get away without a lock in their pool? A few sentences will do; there are no
-# points for it.
+# And why do engines get away without a lock in their pool? A few sentences will do.
+#
+# There are no points for this one. Write your answer into the next cell; `minipaged solution 02`
+# then shows the model answer.
 
 # %% [markdown] open=true
 # ### BEGIN SOLUTION

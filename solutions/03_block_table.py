@@ -362,7 +362,10 @@ print("same texts as the reference:", texts == reference[1:])
 # only the last names frames. A block table has one level. And it has an entry for every 16 tokens;
 # with a block size of 1 there would be no empty slots at all. Why one level, and why not a block
 # size of 1? And which entries could a model do without whose attention only looks back 1,024
-# tokens? A few sentences will do; there are no points for it.
+# tokens? A few sentences will do.
+#
+# There are no points for this one. Write your answer into the next cell; `minipaged solution 03`
+# then shows the model answer.
 
 # %% [markdown] open=true
 # ### BEGIN SOLUTION

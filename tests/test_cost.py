@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 
 import pytest
 
@@ -67,3 +68,36 @@ def test_a_wrong_parameter_list_is_not_blamed_on_a_line_of_ours():
     [_, one] = run([Operation((), keep="q"), Operation((3,), "q", "remove", how="cost")], Short)
     assert one.fault.kinds[0] == "TypeError"
     assert (one.fault.line, one.fault.source) == (None, "")
+
+
+class ByCopies:
+    """No search that compares, no line that repeats, and yet each call goes over all ids."""
+
+    def __init__(self):
+        self.ids, self.known = list(range(SIZE)), dict.fromkeys(range(SIZE))
+
+    def unpack(self, block_id):
+        self.ids = [block_id, *self.ids]
+
+    def cut(self, block_id):
+        self.ids = self.ids[1:]
+
+    def add(self, block_id):
+        self.ids = self.ids + [block_id]  # noqa: RUF005
+
+    def rebuild(self, block_id):
+        self.known = {block_id: None, **self.known}
+
+
+@pytest.mark.parametrize("method", ["unpack", "cut", "add", "rebuild"])
+def test_a_copy_is_seen(method):
+    assert cost_of(getattr(ByCopies(), method), SIZE + 1) >= SIZE - 1
+
+
+def test_a_users_own_memory_trace_goes_on():
+    tracemalloc.start()
+    try:
+        cost_of(ByDict().remove, 3)
+        assert tracemalloc.is_tracing()
+    finally:
+        tracemalloc.stop()

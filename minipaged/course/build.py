@@ -100,7 +100,7 @@ def strays(root: Path, course: Catalog) -> list[str]:
     for folder, endings in _BELONGS.items():
         known = {f"{lesson.stem}{ending}" for lesson in course.lessons for ending in endings}
         for path in sorted((root / folder).glob("*")):
-            if path.name not in known | {"README.md"} and path.name[0] not in "._":
+            if path.name not in known | {"README.md", "nbval.cfg"} and path.name[0] not in "._":
                 lines.append(
                     f"{folder}/{path.name} belongs to no lesson of the catalog: remove it, or add "
                     "the lesson"

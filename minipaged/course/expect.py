@@ -59,7 +59,7 @@ def example(expected: Any) -> Any:
 def show(expected: Any) -> str:
     """What was expected, for the learner."""
     if type(expected) is Raises:
-        return f"a {expected.kind}"
+        return plain.with_article(expected.kind)
     if type(expected) is AtMost:
         return f"at most {expected.limit} {expected.unit}"
     if type(expected) is Close:

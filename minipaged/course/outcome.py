@@ -13,7 +13,15 @@ from minipaged.course import plain
 from minipaged.course.catalog import NUM_HINTS, Exercise
 from minipaged.course.checks.base import Check
 from minipaged.course.script import Observation
-from minipaged.course.verdict import Problem, Verdict, diagnosis, judge, show_call
+from minipaged.course.verdict import (
+    MISSING,
+    ONLY_THIS_CELL,
+    Problem,
+    Verdict,
+    diagnosis,
+    judge,
+    show_call,
+)
 
 WIDTH = 88
 MAX_STEPS_SHOWN = 8
@@ -54,6 +62,9 @@ def outcome(
         said = diagnosis(check, cases, seen)
         failure = _failure(check, verdicts[first], seen[first], exercise.name, said)
         lines += ["", *failure, *_printed(seen)]
+        problem = verdicts[first].problem
+        if not in_notebook and problem and problem.kind == "fault" and problem.got in MISSING:
+            lines += wrap("  note      ", ONLY_THIS_CELL)
     lines += _next_step(exercise, hint, bool(failed), in_notebook)
     return Outcome(tuple(lines), len(failed), len(verdicts))
 
@@ -119,8 +130,8 @@ def _picture(check: Check, verdict: Verdict, problem: Problem) -> list[str]:
     text = check.picture(verdict.case, problem.operation)
     if not text:
         return []
-    first, *rest = text.split("\n")
-    return [f"  before    {first}", *(f"            {line}".rstrip() for line in rest)]
+    lines = (f"            {line}".rstrip() for line in text.split("\n"))
+    return ["  before    as it should be:", *lines]
 
 
 def _printed(seen: Sequence[Sequence[Observation]]) -> list[str]:

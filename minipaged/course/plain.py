@@ -172,6 +172,11 @@ def to_tensor(array: Array) -> Any:
     return torch.frombuffer(bytearray(array.data), dtype=dtype).reshape(array.shape)
 
 
+def with_article(word: str) -> str:
+    """ "a ValueError", "an IndexError"."""
+    return f"{'an' if word[:1].lower() in 'aeiou' else 'a'} {word}"
+
+
 def clean(text: str) -> str:
     """Text without control characters, which could take over a terminal."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)

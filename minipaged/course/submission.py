@@ -172,7 +172,9 @@ def _say_syntax(source: str, error: Exception) -> str:
         return "The cell cannot be read as Python."
     lines = source.splitlines()
     text = plain.clean(lines[line - 1].strip()[:80]) if 0 < line <= len(lines) else ""
-    said = f"Line {line} of the cell cannot be read as Python" + (f": `{text}`." if text else ".")
+    why = f" ({plain.clean(str(getattr(error, 'msg', ''))[:80])})"
+    said = f"Line {line} of the cell cannot be read as Python{why}"
+    said += f": `{text}`." if text else "."
     if text.startswith(("%", "!")):
         said += " Commands of the notebook (% and !) do not belong into a graded cell."
     return said

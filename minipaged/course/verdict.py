@@ -114,6 +114,8 @@ def _kind_and_reason(
         return "unsolved", _unsolved(one.fault)
     if isinstance(expected, Raises):
         return _judge_raise(expected, one.fault, quote)
+    if one.fault is not None and operation.how == "item" and one.fault.line is None:
+        return "fault", f"What was returned has no entry {operation.args[0]!r}."
     if one.fault is not None:
         return "fault", say_fault(one.fault, quote)
     if one.args_after is not None:
@@ -133,10 +135,14 @@ def _unsolved(fault: Fault) -> str:
 
 def _judge_raise(expected: Raises, fault: Fault | None, quote: bool) -> tuple[str, str] | None:
     if fault is None:
-        return "value", f"This call must be refused with a {expected.kind}, but it was accepted."
+        kind = plain.with_article(expected.kind)
+        return "value", f"This call must be refused with {kind}, but it was accepted."
     if expected.kind not in fault.kinds:
         said = say_fault(fault, quote)
-        return "fault", f"This call must be refused with a {expected.kind}. {said}"
+        return (
+            "fault",
+            f"This call must be refused with {plain.with_article(expected.kind)}. {said}",
+        )
     return None
 
 
@@ -194,6 +200,7 @@ _CLASS_ADVICE = {
     "coroutine": "This is a coroutine: is there an `async` before `def`? Leave it out.",
     "function": "Return the result of the function: call it.",
     "builtin_function_or_method": "Return the result of the function: call it.",
+    "method": "This is a method and not its result: keep the line `@property` above it.",
 }
 # exceptions of a cell that looks for something in another one, and what to say about it
 MISSING = ("NameError", "ModuleNotFoundError")

@@ -28,6 +28,7 @@ QUESTIONS: dict[str, Question] = {
             (32, 0, "Half of it: keys and values are both kept."),
             (68.7, 0.1, "That is in units of 10^9 bytes. One GiB is 2^30."),
             (64 * 2**30, 0, "That is in bytes. Divide by 2^30."),
+            (65536, 0, "That is in MiB. A GiB has 1,024 of them."),
         ),
     ),
     "b": Question(
@@ -69,7 +70,7 @@ QUESTIONS: dict[str, Question] = {
     "d": Question(
         "sessions of a 13B",
         "Whole sessions of 2,048 tokens in 54 · 10^9 bytes, 40 layers, 40 KV heads.",
-        32,
+        Close(32, 0.0, 0.0),
         (
             (160, 0, "That is with 8 KV heads. Here each of the 40 heads keeps its own."),
             (161, 0, "That is with 8 KV heads, and rounded up. This model has 40."),

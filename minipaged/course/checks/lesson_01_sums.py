@@ -187,6 +187,14 @@ USE_MISTAKES: tuple[tuple[Callable[..., Any], str], ...] = (
         lambda n, limit, size: (_reserved(n, limit, size), _in_blocks(n, limit, size), sum(n)),
         "Second and third number have changed places.",
     ),
+    (
+        _slots(
+            _reserved,
+            _used,
+            lambda n, limit, size: sum(max(1, -(-k // size)) for k in n) * size,
+        ),
+        "All is right but for a request without tokens: it holds no block at all.",
+    ),
 )
 
 

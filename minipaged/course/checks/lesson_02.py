@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minipaged.course.checks import lesson_02_pool, lesson_02_queue
-from minipaged.course.checks.base import Check, Failure, Row
+from minipaged.course.checks.base import Check, Close, Failure, Row
+from minipaged.course.expect import matches
 from minipaged.course.script import Case, Operation
 
 LENGTH = 8192  # ids in the queue of questions b and c
 
 
 class Question(NamedTuple):
-    """about: a few words. answer: what is right. mistakes: a wrong answer and what is behind it.
-    rule: what to remember."""
+    """about: a few words. story: the question in short. answer: what is right.
+    mistakes: a wrong answer and what is behind it. rule: what to remember."""
 
     about: str
+    story: str
     answer: Any
     mistakes: tuple[tuple[Any, str], ...]
     rule: str
@@ -26,6 +28,7 @@ NO_SEARCH = "What does Python have to do with the other elements, to find this o
 QUESTIONS = {
     "a": Question(
         "which blocks come next",
+        "A is [0, 1], B is [2], C is [3, 4, 5], the queue 6 7. B finishes; then allocate(2).",
         [2, 6],
         (
             ([6, 7], "This hands out the freed block last. A block without a hash goes first."),
@@ -35,6 +38,7 @@ QUESTIONS = {
     ),
     "b": Question(
         "list.pop(0)",
+        "How many elements does pop(0) move in a list of 8,192?",
         LENGTH - 1,
         (
             (0, f"A list has no gap at its front. {NO_SEARCH}"),
@@ -49,6 +53,7 @@ QUESTIONS = {
     ),
     "c": Question(
         "list.remove(x)",
+        "Elements compared or moved by remove(x) in a list of 8,192, together, on average.",
         LENGTH,
         (
             (LENGTH // 2, "This is the search alone, or the shift alone. Add both."),
@@ -59,6 +64,7 @@ QUESTIONS = {
     ),
     "d": Question(
         "a refcount",
+        "Block 5 is in three tables. One of them is forked; the two others finish.",
         2,
         (
             (1, "Was the fork counted? A table that takes the block in is a holder more."),
@@ -70,6 +76,7 @@ QUESTIONS = {
     ),
     "e": Question(
         "blocks left free",
+        "A pool of 12. Two tables of 5 blocks each, 3 of which they share.",
         5,
         (
             (
@@ -83,6 +90,7 @@ QUESTIONS = {
     ),
     "f": Question(
         "a second free",
+        "What must a pool do when somebody frees a block without a holder?",
         "raise",
         (
             ("ignore", "Then the fault that led to it goes on unseen until outputs are wrong."),
@@ -103,16 +111,17 @@ def _visible() -> list[Case]:
 
 def _case(letter: str, question: Question) -> Case:
     operations = (Operation(keep="answers"), Operation((letter,), "answers", how="item"))
-    return Case(f"{letter}: {question.about}", f"Question {letter} of the list above.", operations)
+    return Case(f"{letter}: {question.about}", question.story, operations)
 
 
 def _oracle(case: Case) -> list[Any]:
-    return [QUESTIONS[letter].answer for letter in case.operations[1].args]
+    answer = QUESTIONS[case.operations[1].args[0]].answer
+    return [Close(answer, 0.0, 0.0) if type(answer) is int else answer]
 
 
 def diagnose(rows: Sequence[Row]) -> str:
     """What is behind the first wrong answer, if it is a known one."""
-    wrong = next((row for row in rows if row.got != row.expected), None)
+    wrong = next((row for row in rows if not matches(row.expected, row.got)), None)
     if wrong is None:
         return ""
     return next((says for got, says in QUESTIONS[wrong.args[0]].mistakes if got == wrong.got), "")
