@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from minipaged.course.catalog import Catalog, Exercise, Lesson
-from minipaged.course.lint import lint
-from minipaged.course.notebook import lesson_notebook, solved_notebook, strip, text_of
+from minipaged.course.dev.lint import lint
+from minipaged.course.dev.notebook import lesson_notebook, solved_notebook, strip, text_of
 from minipaged.course.script import Case, Operation
 
 HINTS = ("Count on your fingers.", "Divide.", "Divide and round up.")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from minipaged.course.catalog import Catalog, Exercise, Lesson
 from minipaged.course.checks import lesson_00
+from minipaged.course.dev.notebook import solved_notebook, strip, text_of
 from minipaged.course.grade import Report, Result, exit_code, grade
-from minipaged.course.notebook import solved_notebook, strip, text_of
 from minipaged.course.sandbox import Limits
 
 ROOT = Path(__file__).parents[1]

@@ -10,11 +10,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from minipaged.course.build import build, find_root, stale
 from minipaged.course.catalog import Catalog, Exercise, Lesson, catalog
 from minipaged.course.checks.base import check_of
-from minipaged.course.lint_leaks import secret_lines
-from minipaged.course.notebook import (
+from minipaged.course.dev.build import build, find_root, stale
+from minipaged.course.dev.lint_leaks import secret_lines
+from minipaged.course.dev.notebook import (
     BEGIN,
     END,
     BuildError,

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from minipaged.commands.progress import telling
+from minipaged.commands.telling import telling
 
 
 def test_building_tells_a_plain_line_for_each_file_outside_of_a_terminal(capsys):

@@ -16,9 +16,9 @@ from fakes import FAKES
 from submissions import RELEASE, RIGHT, graded, minipaged, submitter, three_exercises
 
 from minipaged.course.checks import lesson_00
-from minipaged.course.execute import _require_stable
+from minipaged.course.dev.execute import _require_stable
+from minipaged.course.dev.notebook import BuildError
 from minipaged.course.grade import exit_code, grade
-from minipaged.course.notebook import BuildError
 from minipaged.course.verdict import judge
 
 

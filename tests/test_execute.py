@@ -7,8 +7,8 @@ import re
 import nbformat
 import pytest
 
-from minipaged.course.execute import _require_stable
-from minipaged.course.notebook import BuildError
+from minipaged.course.dev.execute import _require_stable
+from minipaged.course.dev.notebook import BuildError
 
 
 @pytest.mark.parametrize(

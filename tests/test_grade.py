@@ -10,8 +10,8 @@ from submissions import RELEASE, RIGHT, ROOT, graded, submitter
 
 from minipaged.course import grade as grading
 from minipaged.course.checks import lesson_00
+from minipaged.course.dev.notebook import solved_notebook, text_of
 from minipaged.course.grade import grade
-from minipaged.course.notebook import solved_notebook, text_of
 from minipaged.course.sandbox import Limits
 
 

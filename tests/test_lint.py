@@ -12,7 +12,7 @@ from small_course import EXERCISES, HINTS, LESSONS, SOURCES, Course, hidden_mete
 from minipaged.course.catalog import Catalog, Exercise
 from minipaged.course.checks import lesson_00
 from minipaged.course.checks.base import Check
-from minipaged.course.lint import lint
+from minipaged.course.dev.lint import lint
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def test_the_seed_makes_the_hidden_cases(course):
 def test_the_command_prints_the_lines_and_fails(course, monkeypatch, capsys):
     from minipaged import cli
 
-    monkeypatch.setattr("minipaged.course.build.find_root", lambda start: course.root)
+    monkeypatch.setattr("minipaged.course.dev.build.find_root", lambda start: course.root)
     monkeypatch.setattr("minipaged.course.catalog.catalog", lambda: course.catalog)
     monkeypatch.setattr("sys.argv", ["minipaged", "dev", "check"])
     course.tamper = tampered_now(E0, "run it", "run this")

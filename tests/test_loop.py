@@ -12,8 +12,8 @@ import pytest
 from workspaces import BLOCKS, call_fixture, course_fixture, fill_in, here_fixture, state  # noqa: F401
 
 from minipaged.commands import learn
-from minipaged.course import progress
-from minipaged.course.progress import NAME
+from minipaged.course.learner import progress
+from minipaged.course.learner.progress import NAME
 
 ROOT = Path(__file__).parents[1]
 WRONG = "def blocks_needed(num_tokens, block_size):\n    return num_tokens // block_size\n"
@@ -60,7 +60,8 @@ def test_an_untouched_cell_asks_whether_it_was_saved(here, call):
     ],
 )
 def test_a_cell_that_cannot_be_run_is_one_clear_line(here, call, monkeypatch, source, words):
-    from minipaged.course import loop, sandbox
+    from minipaged.course import sandbox
+    from minipaged.course.learner import loop
 
     monkeypatch.setattr(loop, "limits_for", lambda check: sandbox.Limits(seconds=1.0))
     fill_in(here, "00.1", source)

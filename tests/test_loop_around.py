@@ -10,8 +10,8 @@ import pytest
 from workspaces import BLOCKS, call_fixture, course_fixture, fill_in, here_fixture, source_of, state  # noqa: F401
 
 from minipaged.commands import learn
-from minipaged.course import progress
-from minipaged.course.progress import NAME
+from minipaged.course.learner import progress
+from minipaged.course.learner.progress import NAME
 
 ROOT = Path(__file__).parents[1]
 SAME = "def {}(n, b):\n    return -(-n // b)\n"

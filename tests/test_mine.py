@@ -22,9 +22,9 @@ from workspaces import (  # noqa: F401
 from minipaged.cache.block import FreeQueue
 from minipaged.cache.pool import BlockPool
 from minipaged.cache.table import BlockTable
-from minipaged.course import blame, mine_run
-from minipaged.course.blame import PartFailure
-from minipaged.course.desk import sit_down
+from minipaged.course.learner import blame, mine_run
+from minipaged.course.learner.blame import PartFailure
+from minipaged.course.learner.desk import sit_down
 from minipaged.course.mine import OwnPartError, Part, mine
 
 ROOT = Path(__file__).parents[1]
@@ -285,7 +285,8 @@ def test_another_text_of_the_tutor_names_the_part(here, monkeypatch):
 
 def test_what_a_notebook_and_the_command_load_is_without_torch():
     code = (
-        "import sys\nfrom minipaged.course import mine, mine_run\n"
+        "import sys\nfrom minipaged.course import mine\n"
+        "from minipaged.course.learner import mine_run\n"
         "parts = [mine.reference(mine.shipped.course(), mine.shipped.course().catalog.exercise("
         "'02.1'))]\nprint(mine_run.over_the_ledger(parts)[0][:15])\n"
         "print({'torch', 'numpy'} & set(sys.modules))\n"

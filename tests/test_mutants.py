@@ -7,7 +7,7 @@ import difflib
 
 import pytest
 
-from minipaged.course.mutants import mutants
+from minipaged.course.dev.mutants import mutants
 
 SMALL = '''
 import math  # left alone

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from minipaged.course.catalog import catalog
 from minipaged.course.checks.base import Check, Close, Raises, check_of
-from minipaged.course.mutate import Workers, chosen, mutate, run, solved_cells
+from minipaged.course.dev.mutate import Workers, chosen, mutate, run, solved_cells
+from minipaged.course.dev.survivors import Explanation, explanations, render
+from minipaged.course.dev.warm import WarmWorker
 from minipaged.course.script import Case, Operation
-from minipaged.course.survivors import Explanation, explanations, render
-from minipaged.course.warm import WarmWorker
 
 ROOT = Path(__file__).parents[1]
 EXERCISE = catalog().exercise("00.1")
@@ -185,7 +185,7 @@ def test_an_unexplained_survivor_is_exit_code_1(monkeypatch):
     weak = dataclasses.replace(
         check_of(EXERCISE), visible=lambda: [_case(37, 16)], hidden=lambda seed: []
     )
-    monkeypatch.setattr("minipaged.course.mutate.check_of", lambda exercise: weak)
+    monkeypatch.setattr("minipaged.course.dev.mutate.check_of", lambda exercise: weak)
     assert run(ROOT, ["00"], Console(file=io.StringIO())) == 1
 
 

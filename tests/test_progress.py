@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minipaged.course import progress
-from minipaged.course.progress import NAME, Progress, ProgressError
+from minipaged.course.learner import progress
+from minipaged.course.learner.progress import NAME, Progress, ProgressError
 
 FULL = Progress(
     current="02.1",

@@ -18,7 +18,7 @@ import pytest
 
 from minipaged.course.catalog import Exercise, catalog
 from minipaged.course.checks.base import check_of
-from minipaged.course.mutate import Workers, solved_cells
+from minipaged.course.dev.mutate import Workers, solved_cells
 from minipaged.course.outcome import outcome
 from minipaged.course.sandbox import Limits, NoAnswer, limits_for
 from minipaged.course.shape import shape_of

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from minipaged.course import plain, sandbox
+from minipaged.course.dev.warm import WarmWorker
 from minipaged.course.plain import Array
 from minipaged.course.sandbox import Limits, NoAnswer
 from minipaged.course.script import Case, Operation
-from minipaged.course.warm import WarmWorker
 
 CASES = [
     Case("seven", "", (Operation((7,)), Operation((8,)))),

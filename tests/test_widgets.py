@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from minipaged.course.execute import _drop_widgets, execute
+from minipaged.course.dev.execute import _drop_widgets, execute
 from minipaged.simulate import simulate
 from minipaged.viz import widgets
 from minipaged.viz.figures import Picture, show_pool, show_step

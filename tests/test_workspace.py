@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from workspaces import BLOCKS, fill_in, make_course
 
-from minipaged.course import progress, shipped, workspace
-from minipaged.course.progress import NAME
-from minipaged.course.workspace import NoWorkspace, find, init
+from minipaged.course import shipped
+from minipaged.course.learner import progress, workspace
+from minipaged.course.learner.progress import NAME
+from minipaged.course.learner.workspace import NoWorkspace, find, init
 
 ROOT = Path(__file__).parents[1]
 

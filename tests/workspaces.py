@@ -11,13 +11,13 @@ import pytest
 
 from minipaged import cli
 from minipaged.cache.pool import BlockPool
-from minipaged.course import progress
 from minipaged.course.catalog import Catalog, Exercise, Lesson
 from minipaged.course.checks import lesson_00
-from minipaged.course.notebook import lesson_notebook, solved_notebook, strip, text_of
-from minipaged.course.progress import NAME
+from minipaged.course.dev.notebook import lesson_notebook, solved_notebook, strip, text_of
+from minipaged.course.learner import progress
+from minipaged.course.learner.progress import NAME
+from minipaged.course.learner.workspace import init
 from minipaged.course.shipped import Course
-from minipaged.course.workspace import init
 
 BLOCKS = "def blocks_needed(num_tokens, block_size):\n    return -(-num_tokens // block_size)\n"
 OWN_QUEUE = '''\

@@ -20,8 +20,8 @@ def dev_build(
     """Build the notebooks that are out of step with their sources."""
     from rich.console import Console
 
-    from minipaged.commands.progress import telling
-    from minipaged.course.build import build, find_root
+    from minipaged.commands.telling import telling
+    from minipaged.course.dev.build import build, find_root
 
     with telling(Console()) as report:
         written = build(find_root(Path.cwd()), force=force, lessons=lessons or (), report=report)
@@ -35,9 +35,9 @@ def dev_check() -> int:
     Notebooks out of step with their sources, leaked solutions, skeletons that pass, references
     that do not exist, and more.
     """
-    from minipaged.course.build import find_root
     from minipaged.course.catalog import catalog
-    from minipaged.course.lint import lint
+    from minipaged.course.dev.build import find_root
+    from minipaged.course.dev.lint import lint
 
     course = catalog()
     lines = lint(find_root(Path.cwd()), course)
@@ -65,7 +65,7 @@ def dev_mutate(
     """
     from rich.console import Console
 
-    from minipaged.course.build import find_root
-    from minipaged.course.mutate import run
+    from minipaged.course.dev.build import find_root
+    from minipaged.course.dev.mutate import run
 
     return run(find_root(Path.cwd()), ids or (), Console(), seed=seed, limit=limit)

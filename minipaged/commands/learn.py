@@ -34,9 +34,9 @@ def add_to(app: typer.Typer) -> None:
 
 def where_or_help(context: typer.Context) -> None:
     """What no command does: the place in the course, or, outside a workspace, the help."""
-    from minipaged.course.desk import sit_down
-    from minipaged.course.loop_show import where
-    from minipaged.course.workspace import NoWorkspace, find
+    from minipaged.course.learner.desk import sit_down
+    from minipaged.course.learner.loop_show import where
+    from minipaged.course.learner.workspace import NoWorkspace, find
 
     try:
         in_workspace = find().keeps_progress
@@ -55,7 +55,8 @@ def init(
 
     Run again on a workspace it adds what is new and refreshes what you have not changed.
     """
-    from minipaged.course import shipped, workspace
+    from minipaged.course import shipped
+    from minipaged.course.learner import workspace
 
     _say(workspace.init(folder, shipped.course()))
     _say(["", f"The workspace is {folder.resolve()}. Go there and run: minipaged"])
@@ -67,8 +68,8 @@ def check(exercise_id: ExerciseId = None) -> int:
     It is taken from the saved notebook and run in a process of its own. The exit code is 0 if it
     passed, 1 if not.
     """
-    from minipaged.course import loop
-    from minipaged.course.desk import sit_down
+    from minipaged.course.learner import loop
+    from minipaged.course.learner.desk import sit_down
 
     desk = sit_down()
     checked = loop.check(desk, desk.exercise(exercise_id))
@@ -81,8 +82,8 @@ def hint(
     level: Annotated[int | None, typer.Option(help="Show this one (1, 2 or 3) again.")] = None,
 ) -> None:
     """Show the next of an exercise's three hints; after them its solution is open."""
-    from minipaged.course import loop
-    from minipaged.course.desk import sit_down
+    from minipaged.course.learner import loop
+    from minipaged.course.learner.desk import sit_down
 
     desk = sit_down()
     _say(loop.hint(desk, desk.exercise(exercise_id), level))
@@ -95,8 +96,8 @@ def solution(
     """Show the solution of an exercise: after its hints, or when you have solved it."""
     from rich.console import Console
 
-    from minipaged.course import loop
-    from minipaged.course.desk import sit_down
+    from minipaged.course.learner import loop
+    from minipaged.course.learner.desk import sit_down
 
     desk = sit_down()
     show_code(loop.solution(desk, desk.exercise(exercise_id), force), Console())
@@ -106,8 +107,8 @@ def next_exercise(
     skip: Annotated[bool, typer.Option("--skip", help="Leave the current one for later.")] = False,
 ) -> int:
     """Check the current exercise and, if it passes, go on to the next one."""
-    from minipaged.course import loop
-    from minipaged.course.desk import sit_down
+    from minipaged.course.learner import loop
+    from minipaged.course.learner.desk import sit_down
 
     went = loop.go_on(sit_down(), skip)
     _say(went.lines)
@@ -121,8 +122,8 @@ def reset(
     ] = False,
 ) -> None:
     """Put an exercise's cell back as it was handed out; the old file is kept in backups/."""
-    from minipaged.course import reset as back
-    from minipaged.course.desk import sit_down
+    from minipaged.course.learner import reset as back
+    from minipaged.course.learner.desk import sit_down
 
     if everything and exercise_id is not None:
         raise ValueError(f"reset was given {exercise_id} and --all: give one of them")
@@ -139,9 +140,9 @@ def mine(
 
     The exit code is 1 if a part of yours fails; it is named.
     """
-    from minipaged.course import mine_run
-    from minipaged.course.blame import PartFailure
-    from minipaged.course.desk import sit_down
+    from minipaged.course.learner import mine_run
+    from minipaged.course.learner.blame import PartFailure
+    from minipaged.course.learner.desk import sit_down
     from minipaged.course.mine import OwnPartError
 
     try:
@@ -162,7 +163,7 @@ def mine(
 
 def lab() -> int:
     """Open JupyterLab in the workspace."""
-    from minipaged.course.workspace import find
+    from minipaged.course.learner.workspace import find
 
     root = find().root
     if importlib.util.find_spec("jupyterlab") is None:

@@ -19,11 +19,11 @@ from typing import Any
 from minipaged.components import Components
 from minipaged.course import script, shipped
 from minipaged.course.catalog import Exercise
-from minipaged.course.desk import Desk
+from minipaged.course.learner.desk import Desk
+from minipaged.course.learner.workspace import NoWorkspace, find
 from minipaged.course.shipped import Course
 from minipaged.course.submission import SubmissionError
 from minipaged.course.verdict import say_fault
-from minipaged.course.workspace import NoWorkspace, find
 
 
 class OwnPartError(ValueError):

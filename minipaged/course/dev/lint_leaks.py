@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from nbformat import NotebookNode
 
-from minipaged.course.notebook import solution_regions
+from minipaged.course.dev.notebook import solution_regions
 
 MIN_LENGTH = 13
 MIN_RUN = 3

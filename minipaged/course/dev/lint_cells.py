@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from minipaged.course.notebook import solution_regions
+from minipaged.course.dev.notebook import solution_regions
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 

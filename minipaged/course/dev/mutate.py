@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from minipaged.course.catalog import Catalog, Exercise, catalog
 from minipaged.course.checks.base import Check, Close, Raises, check_of
-from minipaged.course.mutants import Mutant, mutants
-from minipaged.course.notebook import solved_notebook
+from minipaged.course.dev.mutants import Mutant, mutants
+from minipaged.course.dev.notebook import solved_notebook
+from minipaged.course.dev.survivors import Explanation, Result, explanations, render, sort_out
+from minipaged.course.dev.warm import WarmWorker
 from minipaged.course.sandbox import Limits, NoAnswer, limits_for
 from minipaged.course.script import Case
-from minipaged.course.survivors import Explanation, Result, explanations, render, sort_out
 from minipaged.course.verdict import judge
-from minipaged.course.warm import WarmWorker
 
 if TYPE_CHECKING:
     from rich.console import Console

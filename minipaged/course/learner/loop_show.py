@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from minipaged.course.catalog import Exercise, Lesson
-from minipaged.course.desk import Desk
-from minipaged.course.progress import Progress
+from minipaged.course.learner.desk import Desk
+from minipaged.course.learner.progress import Progress
 
 
 def where(desk: Desk) -> list[str]:

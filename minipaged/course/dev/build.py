@@ -17,8 +17,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from minipaged.course.catalog import Catalog, Lesson, catalog
-from minipaged.course.execute import execute
-from minipaged.course.notebook import (
+from minipaged.course.dev.execute import execute
+from minipaged.course.dev.notebook import (
     BuildError,
     lesson_notebook,
     solved_notebook,

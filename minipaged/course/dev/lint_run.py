@@ -10,11 +10,11 @@ from typing import Any, Self
 
 from minipaged.course.catalog import Exercise
 from minipaged.course.checks.base import Check
-from minipaged.course.lint_leaks import Secret
+from minipaged.course.dev.lint_leaks import Secret
+from minipaged.course.dev.warm import WarmWorker
 from minipaged.course.sandbox import NoAnswer
 from minipaged.course.script import Case
 from minipaged.course.verdict import Verdict, judge
-from minipaged.course.warm import WarmWorker
 
 Cells = Sequence[tuple[str, str]]
 

@@ -16,8 +16,8 @@ import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
-from minipaged.course import progress
-from minipaged.course.progress import NAME, Progress, write
+from minipaged.course.learner import progress
+from minipaged.course.learner.progress import NAME, Progress, write
 from minipaged.course.shipped import Course
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from minipaged.components import Components
 from minipaged.config import EngineConfig
 from minipaged.course import mine
-from minipaged.course.blame import attempt
 from minipaged.course.catalog import Exercise
-from minipaged.course.desk import Desk
+from minipaged.course.learner.blame import attempt
+from minipaged.course.learner.desk import Desk
 from minipaged.course.mine import Part
 from minipaged.engine import Engine
 from minipaged.exec.sim_exec import SimConfig, SimExecutor

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from minipaged.course.catalog import Exercise
-from minipaged.course.desk import Desk
-from minipaged.course.progress import Progress, update, write
+from minipaged.course.learner.desk import Desk
+from minipaged.course.learner.progress import Progress, update, write
+from minipaged.course.learner.workspace import digest
 from minipaged.course.submission import SubmissionError
-from minipaged.course.workspace import digest
 
 
 def reset(desk: Desk, exercise: Exercise) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from minipaged.course.notebook import BuildError
+from minipaged.course.dev.notebook import BuildError
 
 CELL_TIMEOUT_S = 60
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"

@@ -13,13 +13,13 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from minipaged.course import lint_cells, lint_leaks, lint_prose
-from minipaged.course.build import REBUILD, Fresh, fresh_notebooks, strays
 from minipaged.course.catalog import NUM_HINTS, Catalog, Exercise, Lesson, catalog
 from minipaged.course.checks.base import Check, check_of
-from minipaged.course.lint_leaks import Leak, Secret
-from minipaged.course.lint_run import Runner, hidden_secrets
-from minipaged.course.notebook import BuildError
+from minipaged.course.dev import lint_cells, lint_leaks, lint_prose
+from minipaged.course.dev.build import REBUILD, Fresh, fresh_notebooks, strays
+from minipaged.course.dev.lint_leaks import Leak, Secret
+from minipaged.course.dev.lint_run import Runner, hidden_secrets
+from minipaged.course.dev.notebook import BuildError
 
 SEED = 1
 MAX_TASKS = 4

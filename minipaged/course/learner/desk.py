@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from minipaged.course import progress, shipped, submission, workspace
+from minipaged.course import shipped, submission
 from minipaged.course.catalog import Exercise
-from minipaged.course.progress import Progress
+from minipaged.course.learner import progress, workspace
+from minipaged.course.learner.progress import Progress
+from minipaged.course.learner.workspace import NoWorkspace, Place
 from minipaged.course.shipped import Course
 from minipaged.course.submission import Submission, SubmissionError
-from minipaged.course.workspace import NoWorkspace, Place
 
 NO_PROGRESS = "A checkout keeps no progress; a workspace does: `minipaged init DIR` makes one."
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from minipaged.course.catalog import NUM_HINTS, Exercise
 from minipaged.course.checks.base import check_of
-from minipaged.course.desk import NO_PROGRESS, Desk
-from minipaged.course.loop_show import next_step
+from minipaged.course.learner.desk import NO_PROGRESS, Desk
+from minipaged.course.learner.loop_show import next_step
+from minipaged.course.learner.progress import Progress
 from minipaged.course.outcome import outcome, wrap
-from minipaged.course.progress import Progress
 from minipaged.course.sandbox import NoAnswer, limits_for, observe
 from minipaged.course.submission import SubmissionError
 

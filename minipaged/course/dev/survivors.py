@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minipaged.course.catalog import Exercise
-from minipaged.course.mutants import Mutant
+from minipaged.course.dev.mutants import Mutant
 
 if TYPE_CHECKING:
     from rich.console import Console

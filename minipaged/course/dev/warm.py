@@ -35,9 +35,10 @@ from minipaged.course.script import Case, Observation, to_json
 WARM_LIMITS = Limits(seconds=5.0)
 _START_SECONDS = 120.0  # torch, from a cold disk
 _PATIENCE = 10.0  # seconds that the helper may be late before it is given up
-_PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
+_PACKAGE_ROOT = str(Path(__file__).resolve().parents[3])
 _START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from minipaged.course.warm import serve; serve()"
+    "import sys; sys.path.insert(0, sys.argv[1]); "  # a script's own folder would come first
+    "import minipaged.course.dev.warm as warm; warm.serve()"
 )
 # how a reply of the helper begins; an answer or the exit code comes behind it
 _ANSWERED, _TIME_OVER, _ENDED, _TOO_LONG = b"A", b"T", b"E", b"L"

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from minipaged.course.mutations import DEFINITIONS, Place, body_of, changes
+from minipaged.course.dev.mutations import DEFINITIONS, Place, body_of, changes
 
 
 @dataclass(frozen=True, slots=True)
