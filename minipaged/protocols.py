@@ -7,7 +7,7 @@ The reference, a learner's class and the deliberately broken ones are held to th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -67,6 +67,10 @@ class BlockPoolLike(Protocol):
     def refcount(self, block_id: int) -> int: ...
 
     def block_hash(self, block_id: int) -> bytes | None: ...
+
+    def set_hash(self, block_id: int, block_hash: bytes | None) -> None:
+        """What a prefix cache knows the block by; None once it does not any more. O(1)."""
+        ...
 
     def allocate(self, count: int) -> list[int]:
         """`count` ids with refcount 1; MemoryError if fewer are free. O(count)."""
@@ -195,22 +199,41 @@ class PreemptionPolicy(Protocol):
 
 
 class PrefixCacheLike(Protocol):
-    """An index over the same pool: which full, computed blocks hold which tokens.
+    """An index over the pool's blocks: which full, computed blocks hold which tokens.
 
-    It holds no reference of its own: a block in use is protected by its holders, an idle one
-    waits on the free queue, and is forgotten when it is handed out again.
+    Made with (block_size, pool). It holds no reference of its own: a block in use is protected by
+    its holders, an idle one waits on the free queue with its contents, and when the pool hands it
+    out again the manager calls forget. It tells the pool which blocks are known (pool.set_hash):
+    those are reused last. key separates what must not be shared: (cache_salt, adapter).
     """
 
-    def match(self, token_ids: Sequence[int], salt: str = "") -> list[int]:
-        """Blocks of the longest known prefix, leaving at least one token to compute."""
+    def match(self, token_ids: Sequence[int], key: tuple[str, str]) -> list[int]:
+        """Blocks of the longest known prefix, head first: whole blocks only, and so few that at
+        least one token is left to compute. O(tokens of the prefix)."""
         ...
 
-    def publish(self, token_ids: Sequence[int], block_ids: Sequence[int], salt: str = "") -> None:
-        """Make full blocks known whose tokens have been computed."""
+    def publish(
+        self,
+        token_ids: Sequence[int],
+        block_ids: Sequence[int],
+        first: int,
+        last: int,
+        key: tuple[str, str],
+    ) -> list[tuple[int, int]]:
+        """Make entries first … last - 1 of a block table known: full blocks, computed by now.
+
+        token_ids and block_ids are those of the whole sequence; the entries before `first` were
+        matched or published. Returns (entry, block): table entries for which the index has
+        another block with the same tokens, to be used instead. O(tokens of the new blocks).
+        """
         ...
 
     def forget(self, block_id: int) -> None:
-        """The pool hands this block out again: its contents are lost."""
+        """The pool has handed this block out again: its contents are lost. Ignored if unknown."""
+        ...
+
+    def known_blocks(self) -> Iterable[int]:
+        """Every block that match can return; for checks only, may cost O(known)."""
         ...
 
 

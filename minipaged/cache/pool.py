@@ -43,6 +43,13 @@ class BlockPool:
         """The hash that the block's contents are known by, or None."""
         return self.blocks[block_id].block_hash
 
+    def set_hash(self, block_id: int, block_hash: bytes | None) -> None:
+        """What a prefix cache knows the block by; None once it does not know it any more.
+
+        It takes effect when the block is freed: where it stands on the queue is not changed.
+        """
+        self.blocks[block_id].block_hash = block_hash
+
     def allocate(self, count: int) -> list[int]:
         """Hand out `count` blocks with refcount 1 each, from the head of the free queue.
 
