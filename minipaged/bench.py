@@ -60,7 +60,7 @@ def run_scheduler(
     cache = config.cache
     if cache.num_blocks is None:
         raise ValueError("num_blocks is not set: a scheduler run has no memory to derive it from")
-    manager = parts.make_manager(cache.num_blocks, cache.block_size)
+    manager = parts.make_manager(cache)
     scheduler = parts.make_scheduler(config, manager)
     pending = deque(sorted(arrivals, key=lambda a: a.arrival_step))
     run, now = SchedulerRun(), 0

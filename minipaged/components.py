@@ -15,19 +15,42 @@ from minipaged.cache.block import FreeQueue
 from minipaged.cache.manager import KVManager
 from minipaged.cache.pool import BlockPool
 from minipaged.cache.table import BlockTable
-from minipaged.config import EngineConfig, SchedulerConfig
+from minipaged.config import CacheConfig, EngineConfig, SchedulerConfig
 from minipaged.protocols import (
     AdmissionPolicy,
     AttentionLike,
     BlockPoolLike,
     BlockTableLike,
     FreeQueueLike,
+    OrderPolicy,
     PreemptionPolicy,
+    PrefixCacheLike,
     SchedulerLike,
     VictimPolicy,
 )
-from minipaged.sched.policy import full_admission, last_admitted, recompute
+from minipaged.sched.order import LongestPrefixFirst
+from minipaged.sched.policy import first_come, full_admission, last_admitted, recompute
 from minipaged.sched.scheduler import Scheduler
+
+ORDERS: dict[str, Callable[[], OrderPolicy]] = {
+    "fcfs": lambda: first_come,
+    "lpm": LongestPrefixFirst,
+}
+
+
+def _hashed(block_size: int, pool: BlockPoolLike) -> PrefixCacheLike:
+    from minipaged.cache.hash_prefix import HashPrefixCache
+
+    return HashPrefixCache(block_size, pool)
+
+
+def _radix(block_size: int, pool: BlockPoolLike) -> PrefixCacheLike:
+    from minipaged.cache.radix_prefix import RadixPrefixCache
+
+    return RadixPrefixCache(block_size, pool)
+
+
+PREFIX_CACHES = {"off": None, "hash": _hashed, "radix": _radix}
 
 
 @dataclass(frozen=True)
@@ -38,7 +61,10 @@ class Components:
     scheduler(config, manager, victim=…, admission=…), admission(config).
     attention: the function that an executor computes attention with; None takes the backend
         that the configuration names.
-    prefix_cache, draft: their place; this version has none to put there and accepts none.
+    prefix_cache(block_size, pool): None takes the one that the configuration names; one given
+        here is used whatever the configuration says.
+    order: which waiting request is admitted next; None takes the configuration's.
+    draft: its place; this version has none to put there and accepts none.
     """
 
     free_queue: Callable[[int], FreeQueueLike] = FreeQueue
@@ -49,24 +75,27 @@ class Components:
     victim: VictimPolicy = last_admitted
     preemption: PreemptionPolicy = recompute
     admission: Callable[[SchedulerConfig], AdmissionPolicy] = full_admission
-    prefix_cache: None = None
+    order: OrderPolicy | None = None
+    prefix_cache: Callable[[int, BlockPoolLike], PrefixCacheLike] | None = None
     draft: None = None
 
     def __post_init__(self) -> None:
-        for name in ("prefix_cache", "draft"):
-            if getattr(self, name) is not None:
-                raise ValueError(f"{name} cannot be replaced in this version: leave it None")
+        if self.draft is not None:
+            raise ValueError("draft cannot be replaced in this version: leave it None")
         if self.preemption is not recompute:
             raise ValueError("preemption is by recompute only in this version: leave it as it is")
 
-    def make_manager(self, num_blocks: int, block_size: int) -> KVManager:
-        """A KV manager on these parts."""
+    def make_manager(self, cache: CacheConfig) -> KVManager:
+        """A KV manager on these parts. cache.num_blocks must be set."""
+        if cache.num_blocks is None:
+            raise ValueError("num_blocks is not set: give the number of blocks in the pool")
         return KVManager(
-            num_blocks,
-            block_size,
+            cache.num_blocks,
+            cache.block_size,
             free_queue=self.free_queue,
             block_pool=self.block_pool,
             block_table=self.block_table,
+            prefix_cache=self.prefix_cache or PREFIX_CACHES[cache.prefix_caching],
         )
 
     def make_scheduler(self, config: EngineConfig, manager: KVManager) -> SchedulerLike:
@@ -76,4 +105,5 @@ class Components:
             manager,
             victim=self.victim,
             admission=self.admission(config.scheduler),
+            order=self.order or ORDERS[config.scheduler.order](),
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_LOGPROBS = 20
+MAX_SAMPLES = 64
 MAX_NUM_BLOCKS = 2**24  # each costs some 150 bytes of bookkeeping in Python
 
 
@@ -44,12 +45,22 @@ class CacheConfig:
     kv_cache_memory: bytes for keys and values on a CPU, used when num_blocks is None.
     gpu_memory_utilization: share of a card's memory that weights, workspace and KV cache may
         fill together, used when num_blocks is None.
+    enable_prefix_caching: keep what finished requests leave and use it again for prompts that
+        begin alike. "hash" (or True) looks blocks up by a chained hash, "radix" keeps a tree;
+        False or "off" does neither.
     """
 
     block_size: int = 16
     num_blocks: int | None = None
     kv_cache_memory: int = 256 * 2**20
     gpu_memory_utilization: float = 0.9
+    enable_prefix_caching: bool | str = False
+
+    @property
+    def prefix_caching(self) -> str:
+        """enable_prefix_caching by name: "off", "hash" or "radix"."""
+        kind = self.enable_prefix_caching
+        return kind if isinstance(kind, str) else ("hash" if kind else "off")
 
     def __post_init__(self) -> None:
         require_int("block_size", self.block_size, 1, "16 is the usual choice")
@@ -60,6 +71,12 @@ class CacheConfig:
         require_real(
             "gpu_memory_utilization", self.gpu_memory_utilization, 0.01, "0.9 is usual", 1.0
         )
+        kinds = (False, True, "off", "hash", "radix")
+        if not isinstance(self.enable_prefix_caching, bool | str):
+            raise ValueError(
+                f"enable_prefix_caching is {self.enable_prefix_caching!r}: choose one of {kinds}"
+            )
+        _require_choice("enable_prefix_caching", self.enable_prefix_caching, kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +88,15 @@ class SchedulerConfig:
     watermark_blocks: blocks that admission leaves free; growth of running requests may use them.
     admission_headroom: further blocks that must be free beyond a request's known tokens before
         it is admitted. Neither gate applies while nothing runs, so no request waits for ever.
+    order: who is admitted next: "fcfs", first come, first served; or "lpm", the longest prefix
+        match in the cache first, which no request loses to more than a few times in a row.
     """
 
     max_num_seqs: int = 64
     max_num_batched_tokens: int = 2048
     watermark_blocks: int = 0
     admission_headroom: int = 0
+    order: str = "fcfs"
 
     def __post_init__(self) -> None:
         require_int("max_num_seqs", self.max_num_seqs, 1, "64 suits a small machine")
@@ -85,6 +105,7 @@ class SchedulerConfig:
         )
         require_int("watermark_blocks", self.watermark_blocks, 0, "0 switches it off")
         require_int("admission_headroom", self.admission_headroom, 0, "0 switches it off")
+        _require_choice("order", self.order, ("fcfs", "lpm"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +160,7 @@ class EngineConfig:
 class SamplingParams:
     """How one request's tokens are chosen and when it ends. Names as in vLLM.
 
+    n: answers to one prompt, each a sequence of its own that shares the prompt's blocks.
     temperature: 0 takes the likeliest token (greedy); above 0 samples from softmax(logits / t).
     top_k: sample among the k likeliest; 0 keeps all.
     top_p: then among the smallest set whose probability reaches p; 1.0 keeps all.
@@ -152,6 +174,7 @@ class SamplingParams:
     seed: fixes the sampled tokens whatever else is in the batch; None derives one.
     """
 
+    n: int = 1
     temperature: float = 0.0
     top_k: int = 0
     top_p: float = 1.0
@@ -166,6 +189,7 @@ class SamplingParams:
     def __post_init__(self) -> None:
         object.__setattr__(self, "stop", _strings("stop", self.stop))
         object.__setattr__(self, "stop_token_ids", _several("stop_token_ids", self.stop_token_ids))
+        require_int("n", self.n, 1, "1 is a single answer", MAX_SAMPLES)
         require_real("temperature", self.temperature, 0.0, "0 is greedy, 1 the model's own odds")
         require_int("top_k", self.top_k, 0, "0 keeps every token")
         require_real("top_p", self.top_p, 1e-6, "1.0 keeps every token", 1.0)
@@ -200,6 +224,6 @@ def _require_type(name: str, value: object, kind: type) -> None:
         raise ValueError(f"{name} is {value!r}, but it must be a {kind.__name__}")
 
 
-def _require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+def _require_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
     if value not in choices:
-        raise ValueError(f"{name} is {value!r}: choose one of {', '.join(choices)}")
+        raise ValueError(f"{name} is {value!r}: choose one of {', '.join(map(str, choices))}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from minipaged.cache.manager import InvariantError
+from minipaged.cache.invariants import InvariantError
 from minipaged.clock import Clock, WallClock
 from minipaged.components import Components
 from minipaged.config import EngineConfig, SamplingParams
@@ -20,6 +20,7 @@ from minipaged.metrics import Metrics, RequestTimes
 from minipaged.output import RequestOutput, TextStream
 from minipaged.plan import StepPlan, StepResult
 from minipaged.request import FinishReason, Request, RequestStatus
+from minipaged.samples import Samples
 
 
 class Observer(Protocol):
@@ -58,7 +59,7 @@ class Engine:
         self.config = config
         self.executor = executor
         self.clock: Clock = clock or WallClock()
-        self.manager = parts.make_manager(config.cache.num_blocks, config.cache.block_size)
+        self.manager = parts.make_manager(config.cache)
         self.scheduler = parts.make_scheduler(config, self.manager)
         self.metrics = Metrics()
         self.observers: list[Observer] = []
@@ -67,6 +68,7 @@ class Engine:
         self._tokenizer = tokenizer
         self._intake = Intake(config, self.manager.num_slots, tokenizer, vocab_size, eos_token_ids)
         self._streams: dict[str, TextStream] = {}
+        self._samples = Samples()
         self._aborts: dict[str, None] = {}
         self._in_step = False
         self._was_empty = False
@@ -78,19 +80,40 @@ class Engine:
         params: SamplingParams | None = None,
         *,
         arrival_time: float | None = None,
+        cache_salt: str = "",
+        adapter: str = "",
     ) -> None:
-        """Queue a request. ValueError, and nothing changed, if it can never be served."""
+        """Queue a request. ValueError, and nothing changed, if it can never be served.
+
+        cache_salt, adapter: only requests with the same two share cached blocks.
+        """
         params = SamplingParams() if params is None else params
-        if request_id in self.requests:
-            raise ValueError(f"request id {request_id!r} is live already: choose another")
         arrival = self.clock.now() if arrival_time is None else arrival_time
-        request = self._intake.request(request_id, prompt, params, arrival)
-        self.requests[request_id] = request
-        self.times[request_id] = RequestTimes(arrival)
-        if self._tokenizer is not None:
-            self._streams[request_id] = TextStream(self._tokenizer, params.stop)
+        key = (cache_salt, adapter)
+        request = self._intake.request(request_id, prompt, params, arrival, key)
+        self._require_free_id(request)
+        self._samples.reserve(request_id, params.n)
+        self._register(request)
         self.scheduler.add(request)
         self._tell("added", request_id)
+
+    def fork(self, request_id: str, new_id: str, params: SamplingParams | None = None) -> None:
+        """A new request whose prompt is all that a live one knows now: prompt and outputs.
+
+        It shares the blocks of the other one, copies none, and goes its own way from here. Not
+        during a step. params: the other's, if left out. ValueError if there is no such request.
+        Cost: O(tokens).
+        """
+        parent = self.requests.get(request_id)
+        if parent is None or self._in_step:
+            why = "a step is under way" if self._in_step else "there is no live request of that id"
+            raise ValueError(f"{request_id!r} cannot be forked: {why}")
+        child = self._intake.branch(parent, new_id, params)
+        self._require_free_id(child)
+        self._samples.reserve(new_id, child.num_forks_due + 1)
+        self._register(child)
+        self.scheduler.fork(parent, child)
+        self._tell("forked", new_id, request_id)
 
     def check_prompt(self, prompt: str | Sequence[int], params: SamplingParams) -> list[int]:
         """The prompt's tokens; ValueError says why it can never be served."""
@@ -103,7 +126,8 @@ class Engine:
         step are never handed out under it.
         """
         ids = [request_ids] if isinstance(request_ids, str) else list(request_ids)
-        self._aborts |= dict.fromkeys(i for i in ids if i in self.requests)
+        every = [one for request_id in ids for one in self._samples.all_of(request_id)]
+        self._aborts |= dict.fromkeys(i for i in every if i in self.requests)
         if not self._in_step:
             self._apply_aborts()
 
@@ -181,9 +205,8 @@ class Engine:
 
     def _announce(self, plan: StepPlan) -> None:
         self._require_progress(plan)
-        used = self.manager.num_blocks - self.manager.pool.num_free
         running, waiting = len(self.scheduler.running), len(self.scheduler.waiting)
-        self.metrics.planned(plan, running, waiting, used, self.manager.num_blocks)
+        self.metrics.planned(plan, running, waiting, self.manager)
         now = self.clock.now()
         for item in plan.items:
             if item.first_block == 0:
@@ -205,6 +228,9 @@ class Engine:
     def _take_over(self, plan: StepPlan, result: StepResult) -> list[RequestOutput]:
         """Commit, and make outputs; a request that ended is let go of even if its text fails."""
         now, changed = self.clock.now(), list(self.scheduler.commit(plan, result))
+        for request in changed:
+            if request.request_id not in self.requests:
+                self._register_sample(request)
         try:
             return [self._output(request, result, now) for request in changed]
         finally:
@@ -219,8 +245,12 @@ class Engine:
         times.produced(len(new), now)
         text = self._text_of(request, new)
         reason = request.finish_reason
-        output = RequestOutput(request_id, new, text, reason and str(reason))
-        output.logprobs = result.logprobs.get(request_id, [])[: len(new)]
+        owner, index = self._samples.owner(request_id)
+        output = RequestOutput(owner, new, text, reason and str(reason), sample_index=index)
+        logprobs = result.logprobs.get(request_id)
+        if logprobs is None and index:
+            logprobs = result.fork_logprobs.get(owner, [])[index - 1 :]
+        output.logprobs = (logprobs or [])[: len(new)]
         if reason is not None:
             output.times = times
             self._forget(request, reason)
@@ -249,12 +279,37 @@ class Engine:
                 self.scheduler.finish(request, FinishReason.ABORT)
                 self._forget(request, FinishReason.ABORT)
 
+    def _require_free_id(self, request: Request) -> None:
+        count = request.num_forks_due + 1
+        taken = self._samples.clashes(request.request_id, count, self.requests)
+        if taken is not None:
+            raise ValueError(f"request id {taken!r} is live already: choose another")
+
+    def _register(self, request: Request) -> None:
+        request_id = request.request_id
+        self.requests[request_id] = request
+        self.times[request_id] = RequestTimes(request.arrival_time)
+        if self._tokenizer is not None:
+            self._streams[request_id] = TextStream(self._tokenizer, request.params.stop)
+
+    def _register_sample(self, request: Request) -> None:
+        """A further sample has branched off in this step."""
+        owner, _ = self._samples.owner(request.request_id)
+        self._register(request)
+        if owner in self.times:
+            self.times[request.request_id].first_scheduled = self.times[owner].first_scheduled
+        self._tell("forked", request.request_id, owner)
+
     def _forget(self, request: Request, reason: FinishReason) -> None:
         """A request has ended: count it and let go of everything kept for it."""
         request_id = request.request_id
         self._streams.pop(request_id, None)
         del self.requests[request_id]
-        self.metrics.finished(str(reason), request.num_prompt_tokens, self.times.pop(request_id))
+        _, index = self._samples.owner(request_id)
+        for one in self._samples.all_of(request_id) if request.num_forks_due else [request_id]:
+            self._samples.ended(one)
+        prompt = 0 if index else request.num_prompt_tokens  # samples have one prompt together
+        self.metrics.finished(str(reason), prompt, self.times.pop(request_id))
         self._tell("aborted" if reason is FinishReason.ABORT else "finished", request_id, reason)
 
     def _tell(self, kind: str, request_id: str, detail: str = "") -> None:

@@ -38,6 +38,7 @@ class Intake:
             raise ValueError("an Engine needs max_model_len: set it, or use LLM")
         self._seed = config.seed
         self._max_model_len = config.max_model_len
+        self._max_num_seqs = config.scheduler.max_num_seqs
         self._num_slots = num_slots
         self._tokenizer = tokenizer
         self._vocab_size = vocab_size
@@ -54,6 +55,11 @@ class Intake:
             raise ValueError(f"stop strings {params.stop} need a tokenizer: use stop_token_ids")
         token_ids = self._tokens_of(prompt)
         self._max_outputs(len(token_ids), params)
+        if params.n > self._max_num_seqs:
+            raise ValueError(
+                f"n is {params.n}, but max_num_seqs is {self._max_num_seqs}: each sample takes a "
+                "place, so ask for fewer or raise max_num_seqs"
+            )
         self._require_ids("prompt token", token_ids)
         self._require_ids("stop token", params.stop_token_ids)
         return token_ids
@@ -64,10 +70,14 @@ class Intake:
         prompt: str | Sequence[int],
         params: SamplingParams,
         arrival_time: float,
+        cache_key: tuple[str, str] = ("", ""),
     ) -> Request:
         """The request for a prompt; its stop_token_ids include the model's own."""
         if not isinstance(request_id, str):
             raise ValueError(f"request id {request_id!r} is no text: give a str")
+        for name, part in zip(("cache_salt", "adapter"), cache_key, strict=True):
+            if not isinstance(part, str):
+                raise ValueError(f"{name} is {part!r}: give a str, or leave it out")
         token_ids = self.token_ids(prompt, params)
         if not params.ignore_eos:
             params = replace(params, stop_token_ids=(*params.stop_token_ids, *self._eos))
@@ -78,7 +88,21 @@ class Intake:
             max_output_tokens=self._max_outputs(len(token_ids), params),
             arrival_time=arrival_time,
             seed=_seed_of(self._seed, request_id) if params.seed is None else params.seed,
+            num_samples=params.n,
+            cache_key=cache_key,
         )
+
+    def branch(self, parent: Request, request_id: str, params: SamplingParams | None) -> Request:
+        """A request whose prompt is all that `parent` knows by now.
+
+        It has the parent's parameters (as one sequence) unless others are given.
+        """
+        if params is None:
+            params = replace(parent.params, n=1, seed=None)
+            ended_early = params.min_tokens - parent.num_output_tokens
+            params = replace(params, min_tokens=max(0, ended_early))
+        known = parent.token_ids
+        return self.request(request_id, known, params, parent.arrival_time, parent.cache_key)
 
     def _tokens_of(self, prompt: str | Sequence[int]) -> list[int]:
         if not isinstance(prompt, str | list | tuple | range):

@@ -9,8 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from minipaged.plan import StepPlan
+
+if TYPE_CHECKING:
+    from minipaged.cache.manager import KVManager
 
 
 @dataclass(slots=True)
@@ -76,7 +80,12 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 @dataclass(slots=True)
 class Metrics:
-    """Counters (…_total), gauges of the latest step, and one list of samples a latency."""
+    """Counters (…_total), gauges of the latest step, and one list of samples a latency.
+
+    num_copied_blocks_total: copy-on-write. peak_saved_blocks: most blocks that sharing ever saved.
+    prefix_cache_queries_total and _hits_total: in tokens, of admitted requests.
+    prefix_cache_block_lifetime_steps: steps from becoming known to being handed out again.
+    """
 
     num_requests_running: int = 0
     num_requests_waiting: int = 0
@@ -87,17 +96,32 @@ class Metrics:
     prompt_tokens_total: int = 0
     generation_tokens_total: int = 0
     num_preemptions_total: int = 0
+    num_copied_blocks_total: int = 0
+    peak_saved_blocks: int = 0
+    prefix_cache_queries_total: int = 0
+    prefix_cache_hits_total: int = 0
+    prefix_cache_evictions_total: int = 0
     request_success_total: dict[str, int] = field(default_factory=dict)
     time_to_first_token_seconds: list[float] = field(default_factory=list)
     time_per_output_token_seconds: list[float] = field(default_factory=list)
     request_queue_time_seconds: list[float] = field(default_factory=list)
     e2e_request_latency_seconds: list[float] = field(default_factory=list)
+    prefix_cache_block_lifetime_steps: list[int] = field(default_factory=list)
 
-    def planned(self, plan: StepPlan, running: int, waiting: int, used: int, total: int) -> None:
-        """Gauges as they stand while the step runs (`used` of `total` blocks are held)."""
+    def planned(self, plan: StepPlan, running: int, waiting: int, manager: KVManager) -> None:
+        """Gauges as they stand while the step runs, and what the cache has counted. O(1)."""
+        used = manager.num_blocks - manager.pool.num_free
         self.num_requests_running, self.num_requests_waiting = running, waiting
-        self.kv_cache_usage_perc = used / total
+        self.kv_cache_usage_perc = used / manager.num_blocks
         self.peak_blocks = max(self.peak_blocks, used)
+        self.peak_saved_blocks = max(self.peak_saved_blocks, manager.num_saved_blocks)
+        self.num_copied_blocks_total += len(plan.copies)
+        if manager.prefix is not None:
+            stats = manager.prefix.stats
+            self.prefix_cache_queries_total = stats.queries
+            self.prefix_cache_hits_total = stats.hits
+            self.prefix_cache_evictions_total = stats.evictions
+            self.prefix_cache_block_lifetime_steps = stats.lifetimes
         self.steps_total += 1
         self.scheduled_tokens_total += plan.num_tokens
 

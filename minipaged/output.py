@@ -24,7 +24,8 @@ class RequestOutput:
     new_token_ids: the tokens of this step. new_text: the text that became certain with them
         (empty if the engine has no tokenizer, while a character is incomplete, or while the
         text's end could be the beginning of a stop string).
-    finish_reason: "stop" or "length" in the last output, else None.
+    finish_reason: "stop" or "length" in the last output of the sample, else None.
+    sample_index: which of the request's n samples this is, from 0.
     logprobs: one entry per new token if the request asked for them.
     times: in the last output, when what happened to the request.
     """
@@ -35,10 +36,11 @@ class RequestOutput:
     finish_reason: str | None = None
     logprobs: list[TokenLogprobs] = field(default_factory=list)
     times: RequestTimes | None = None
+    sample_index: int = 0
 
     @property
     def finished(self) -> bool:
-        """True in a request's last output."""
+        """True in a sample's last output."""
         return self.finish_reason is not None
 
 

@@ -23,7 +23,8 @@ class SampleSpec(NamedTuple):
 
     params: temperature, top_k and so on; its stop_token_ids include the model's own.
     output_index: 0 for the request's first output token.
-    num_samples: how many sequences this prompt is continued by.
+    num_samples: tokens to draw from the same logits: this one and, with sample_index + 1 and on,
+        the first ones of the sequences that branch off here.
     logprobs: how many likeliest tokens to report, or None.
     """
 
@@ -33,6 +34,15 @@ class SampleSpec(NamedTuple):
     output_index: int
     num_samples: int
     logprobs: int | None
+
+
+def branches_of(spec: SampleSpec) -> list[SampleSpec]:
+    """The specs of the further samples that are to be drawn where this one is."""
+    first = spec.sample_index + 1
+    return [
+        spec._replace(sample_index=index, num_samples=1)
+        for index in range(first, first + spec.num_samples - 1)
+    ]
 
 
 class ScheduledItem(NamedTuple):
@@ -108,8 +118,12 @@ class StepResult:
     token_ids: per sampled request the new tokens, one unless drafts were accepted.
     elapsed: seconds that the step took (measured, or computed by a cost model).
     logprobs: per request that asked for them, one entry per new token.
+    forks: per request whose SampleSpec had num_samples > 1, the first tokens of samples 1 and on.
+    fork_logprobs: likewise, if asked for.
     """
 
     token_ids: dict[str, list[int]]
     elapsed: float
     logprobs: dict[str, list[TokenLogprobs]] = field(default_factory=dict)
+    forks: dict[str, list[int]] = field(default_factory=dict)
+    fork_logprobs: dict[str, list[TokenLogprobs]] = field(default_factory=dict)

@@ -151,6 +151,10 @@ class SchedulerLike(Protocol):
         """
         ...
 
+    def fork(self, parent: Request, child: Request) -> None:
+        """Let a new request go on from where a live one is; between two steps only."""
+        ...
+
     def finish(self, request: Request, reason: FinishReason) -> None:
         """End a request in whatever state it is and give back its blocks."""
         ...
@@ -179,6 +183,17 @@ class AdmissionPolicy(Protocol):
 
     def __call__(self, blocks_needed: int, num_free: int) -> bool:
         """May a request enter whose known tokens need `blocks_needed` more blocks? O(1)."""
+        ...
+
+
+class OrderPolicy(Protocol):
+    """Which waiting request is to be admitted next. Asked once for each admission.
+
+    If the one it names cannot be admitted now, nobody is: there is no overtaking by size.
+    """
+
+    def __call__(self, waiting: Sequence[Request], manager: Any) -> Request:
+        """Choose among `waiting` (never empty): preempted requests first, as they came back."""
         ...
 
 

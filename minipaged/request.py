@@ -45,6 +45,11 @@ _LEGAL: dict[RequestStatus, frozenset[RequestStatus]] = {
 }
 
 
+def sample_id(request_id: str, sample_index: int) -> str:
+    """The id of one of several samples of a request; sample 0 has the request's own."""
+    return f"{request_id}~{sample_index}" if sample_index else request_id
+
+
 class Request:
     """The state of one sequence. A user reads RequestOutput instead.
 
@@ -57,19 +62,30 @@ class Request:
     num_computed_tokens: how many have their keys and values in the cache.
     num_inflight_tokens: how many more the plan now being executed computes.
     max_output_tokens: the tightest of max_tokens, max_model_len and the pool's slots.
-    seed, sample_index, num_samples: what the randomness of its tokens is a function of.
+    seed, sample_index: what the randomness of its tokens is a function of.
+    num_forks_due: further samples that its prompt is still to be continued by.
+    cache_key: (cache_salt, adapter); requests share cached blocks only if it is the same.
+    num_blocks, num_sent_blocks: length of its table; entries of it that the executor knows.
+    ready_slots: slots that may be written with no further ado; 0 if its last block may be shared
+        or its table has entries that the executor does not know.
+    num_published_blocks: leading blocks that the prefix cache knows.
     """
 
     __slots__ = (
         "arrival_time",
+        "cache_key",
         "finish_reason",
         "max_output_tokens",
+        "num_blocks",
         "num_computed_tokens",
+        "num_forks_due",
         "num_inflight_tokens",
         "num_preemptions",
         "num_prompt_tokens",
-        "num_samples",
+        "num_published_blocks",
+        "num_sent_blocks",
         "params",
+        "ready_slots",
         "request_id",
         "sample_index",
         "seed",
@@ -87,6 +103,8 @@ class Request:
         max_output_tokens: int | None = None,
         arrival_time: float = 0.0,
         seed: int = 0,
+        num_samples: int = 1,
+        cache_key: tuple[str, str] = ("", ""),
     ) -> None:
         self.request_id = request_id
         self.token_ids = list(prompt_token_ids)
@@ -99,12 +117,29 @@ class Request:
         self.arrival_time = arrival_time
         self.seed = seed
         self.sample_index = 0
-        self.num_samples = 1
+        self.num_forks_due = num_samples - 1
+        self.cache_key = cache_key
+        self.num_blocks = self.num_sent_blocks = self.ready_slots = 0
+        self.num_published_blocks = 0
         self.num_computed_tokens = 0
         self.num_inflight_tokens = 0
         self.num_preemptions = 0
         self.status = RequestStatus.WAITING
         self.finish_reason: FinishReason | None = None
+
+    def branch(self, request_id: str) -> Request:
+        """A request with the same tokens, prompt and parameters, not yet in any queue."""
+        twin = Request(
+            request_id,
+            self.token_ids,
+            self.params,
+            max_output_tokens=self.max_output_tokens,
+            arrival_time=self.arrival_time,
+            seed=self.seed,
+            cache_key=self.cache_key,
+        )
+        twin.num_prompt_tokens = self.num_prompt_tokens
+        return twin
 
     @property
     def num_tokens(self) -> int:

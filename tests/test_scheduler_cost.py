@@ -10,7 +10,7 @@ import pytest
 
 import minipaged
 from minipaged.components import Components
-from minipaged.config import EngineConfig, SamplingParams
+from minipaged.config import CacheConfig, EngineConfig, SamplingParams
 from minipaged.plan import StepResult
 from minipaged.request import Request
 
@@ -43,7 +43,7 @@ def past_the_prompts(num_blocks=1000, num_waiting=0, context=20, running=8):
     config = EngineConfig.of(
         num_blocks=num_blocks, max_num_seqs=running, max_num_batched_tokens=10**6
     )
-    manager = Components().make_manager(num_blocks, 16)
+    manager = Components().make_manager(CacheConfig(num_blocks=num_blocks))
     scheduler = Components().make_scheduler(config, manager)
     for number in range(running + num_waiting):
         scheduler.add(Request(str(number), [1] * context, SamplingParams(max_tokens=50)))

@@ -1,26 +1,35 @@
-"""The KV manager: block tables of live requests over one pool, and the check that all is well."""
+"""The KV manager: block tables of live requests over one pool.
+
+A table grows as its request computes. Two requests may share blocks, because one branched off the
+other or because a prefix cache found what a third had left; before a shared block is written, its
+writer gets a copy of its own (copy-on-write).
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from minipaged.cache.block import FreeQueue, in_order
+from minipaged.cache.block import FreeQueue
+from minipaged.cache.invariants import InvariantError, problems_of
 from minipaged.cache.pool import BlockPool
+from minipaged.cache.prefix import PrefixIndex
 from minipaged.cache.table import BlockTable
-from minipaged.protocols import BlockPoolLike, BlockTableLike, FreeQueueLike
+from minipaged.plan import BlockMove
+from minipaged.protocols import BlockPoolLike, BlockTableLike, FreeQueueLike, PrefixCacheLike
 from minipaged.request import Request
 
+MakePrefixCache = Callable[[int, BlockPoolLike], PrefixCacheLike]
 
-class InvariantError(AssertionError):
-    """The cache's bookkeeping contradicts itself; the message lists every contradiction."""
+
+__all__ = ["InvariantError", "KVManager"]
 
 
 class KVManager:
     """Gives requests slots for their tokens and takes them back.
 
-    A request has a table from its first `grow` until `release`. Growing is all or nothing.
-    hash_to_block is the index of a prefix cache: empty while there is none.
+    A request has a table from its first `adopt` or `grow` until `release`. Growing is all or
+    nothing. prefix: the prefix cache with its counters; None while there is none.
+    num_entries: entries of all tables together; more than the blocks held if some are shared.
     """
 
     def __init__(
@@ -31,19 +40,27 @@ class KVManager:
         free_queue: Callable[[int], FreeQueueLike] = FreeQueue,
         block_pool: Callable[[int, Callable[[int], FreeQueueLike]], BlockPoolLike] = BlockPool,
         block_table: Callable[[int], BlockTableLike] = BlockTable,
+        prefix_cache: MakePrefixCache | None = None,
     ) -> None:
         self.num_blocks = num_blocks
         self.block_size = block_size
         self.pool = block_pool(num_blocks, free_queue)
+        self.prefix = None if prefix_cache is None else PrefixIndex(prefix_cache, self)
         self.requests: dict[str, Request] = {}
         self.tables: dict[str, BlockTableLike] = {}
-        self.hash_to_block: dict[bytes, int] = {}
+        self.num_entries = 0
+        self._copies: dict[str, BlockMove] = {}
         self._make_table = block_table
 
     @property
     def num_slots(self) -> int:
         """Tokens that the whole pool can hold."""
         return self.num_blocks * self.block_size
+
+    @property
+    def num_saved_blocks(self) -> int:
+        """Blocks that sharing saves now: table entries less blocks held. O(1)."""
+        return self.num_entries - (self.num_blocks - self.pool.num_free)
 
     def blocks_for(self, num_tokens: int) -> int:
         """Blocks that hold this many tokens: ceil(num_tokens / block_size)."""
@@ -52,89 +69,129 @@ class KVManager:
     def grow(self, request: Request, num_new: int) -> tuple[int, list[int]] | None:
         """Make room for the next `num_new` tokens behind the computed ones.
 
-        Returns (first_block, entries): where in the table the new entries start, and what they
-        are. None if too few blocks are free; then nothing has changed. Cost: O(new blocks).
+        Returns (first_block, entries): table entries that the executor does not know, and where
+        they begin. None if too few blocks are free; then nothing has changed. Cost: O(new blocks),
+        and O(table) for a request that the executor has not met.
         """
-        request_id = request.request_id
-        table = self.tables.get(request_id)
-        held = len(table.block_ids) if table is not None else 0
-        missing = -((request.num_computed_tokens + num_new) // -self.block_size) - held
-        entries: list[int] = []
-        if missing > 0:
-            if missing > self.pool.num_free:
-                return None
-            new_ids = self.pool.allocate(missing)
-            if table is None:
-                table = self.tables[request_id] = self._make_table(self.block_size)
-                self.requests[request_id] = request
-            table.append_blocks(new_ids)
-            entries = table.block_ids[held:]
+        if request.num_computed_tokens + num_new > request.ready_slots:
+            return self._grow(request, num_new)
         request.num_inflight_tokens = num_new
-        return held, entries
+        return request.num_blocks, []
+
+    def fork(self, parent: Request, child: Request) -> None:
+        """Give `child` a table of the blocks that `parent` has computed; none is copied now.
+
+        Needs no free block, so it cannot fail for lack of memory. Both copy the last block before
+        they write into it, if it is not full and the other still holds it. O(table).
+        """
+        table = self.tables[parent.request_id]
+        twin = self._open_table(child)
+        self.pool.share(table.block_ids)
+        twin.append_blocks(list(table.block_ids))
+        child.num_computed_tokens = parent.num_computed_tokens
+        child.num_published_blocks = parent.num_published_blocks
+        child.num_blocks = parent.num_blocks
+        self.num_entries += child.num_blocks
+        parent.ready_slots = child.ready_slots = 0
+
+    def step_back(self, request: Request) -> None:
+        """Compute the last computed token once more: its slot is written again at the next step.
+
+        For a request between two steps. A block that others know or hold is copied first. O(1).
+        """
+        request.num_computed_tokens -= 1
+        request.ready_slots = 0
+
+    def take_copies(self) -> list[BlockMove]:
+        """The copies that growing has asked for since the last call, in order."""
+        copies, self._copies = list(self._copies.values()), {}
+        return copies
 
     def release(self, request: Request) -> None:
         """Free all of a request's blocks; it has nothing computed any more. Cost: O(blocks)."""
         table = self.tables.get(request.request_id)
         if table is not None:
+            self.num_entries -= request.num_blocks
             self.pool.free(table.release())
             del self.tables[request.request_id], self.requests[request.request_id]
+            self._copies.pop(request.request_id, None)
         request.num_computed_tokens = request.num_inflight_tokens = 0
+        request.num_blocks = request.num_sent_blocks = request.ready_slots = 0
+        request.num_published_blocks = 0
+
+    def adopt(self, request: Request, block_ids: list[int]) -> None:
+        """Begin a request's table with blocks that hold its first tokens already. O(blocks)."""
+        if block_ids:
+            self.pool.share(block_ids)
+            self._open_table(request).append_blocks(list(block_ids))
+            request.num_blocks = request.num_published_blocks = len(block_ids)
+            request.num_computed_tokens = len(block_ids) * self.block_size
+            self.num_entries += len(block_ids)
+
+    def exchange(self, request: Request, entry: int, block_id: int) -> None:
+        """Let table entry `entry` be another block with the same contents; free the old one."""
+        table = self.tables[request.request_id]
+        old, table.block_ids[entry] = table.block_ids[entry], block_id
+        self.pool.share([block_id])
+        self.pool.free([old])
+        request.num_sent_blocks = min(request.num_sent_blocks, entry)
+        request.ready_slots = 0
 
     def check(self) -> None:
         """Verify every invariant of the cache; InvariantError names all that are broken.
 
         Cost: O(blocks). Meant for tests, fuzzers and lessons, after every step.
         """
-        problems = [*self._check_counts(), *self._check_requests(), *self._check_hashes()]
+        problems = list(problems_of(self))
         if problems:
             raise InvariantError("; ".join(problems))
 
-    def _check_counts(self) -> Iterator[str]:
-        """free + held = total; refcount = holders; queued exactly when the refcount is 0."""
-        pool, total = self.pool, self.num_blocks
-        holders = Counter(b for table in self.tables.values() for b in table.block_ids)
-        queue = in_order(pool.free_queue, total)
-        queued = set(queue)
-        if len(queue) != len(queued):
-            twice = [b for b, n in Counter(queue).items() if n > 1]
-            yield f"blocks {twice} are on the free queue more than once"
-        if len(queued) != pool.num_free:
-            yield f"the free queue counts {pool.num_free} blocks but holds {len(queued)}"
-        if len(queued) + len(holders) != total:
-            yield f"{len(queued)} free + {len(holders)} held blocks are not {total}"
-        for block_id in range(total):
-            count = pool.refcount(block_id)
-            if count != holders[block_id]:
-                yield f"block {block_id} has refcount {count} but {holders[block_id]} holders"
-            if (block_id in queued) != (count == 0):
-                place = "on" if block_id in queued else "off"
-                yield f"block {block_id} has refcount {count} but is {place} the free queue"
-            if (block_id in pool.free_queue) != (block_id in queued):
-                yield f"the free queue contradicts itself about block {block_id}"
+    def _grow(self, request: Request, num_new: int) -> tuple[int, list[int]] | None:
+        """grow, where blocks or copies are needed or the executor has to be told something."""
+        end = request.num_computed_tokens + num_new
+        missing = max(0, self.blocks_for(end) - request.num_blocks)
+        tail = self._tail_to_copy(request)
+        if missing + (tail is not None) > self.pool.num_free:
+            return None
+        table = self.tables.get(request.request_id) or self._open_table(request)
+        if tail is not None:
+            self._copy(request, table, tail)
+        if missing:
+            table.append_blocks(self._allocate(missing))
+            request.num_blocks += missing
+            self.num_entries += missing
+        first, request.num_sent_blocks = request.num_sent_blocks, request.num_blocks
+        request.ready_slots = request.num_blocks * self.block_size
+        request.num_inflight_tokens = num_new
+        return first, table.block_ids[first:]
 
-    def _check_requests(self) -> Iterator[str]:
-        """Computed tokens have slots; a block about to be written is unshared and unhashed."""
-        for request_id, request in self.requests.items():
-            ids, computed = self.tables[request_id].block_ids, request.num_computed_tokens
-            slots, planned = len(ids) * self.block_size, computed + request.num_inflight_tokens
-            if planned > slots:
-                yield f"request {request_id!r} has {planned} tokens in {slots} slots"
-            for index, block_id in enumerate(ids):
-                position, slot = index * self.block_size, block_id * self.block_size
-                if self.tables[request_id].slot(position) != slot:
-                    yield f"token {position} of request {request_id!r} is not in slot {slot}"
-            first, last = computed // self.block_size, self.blocks_for(planned)
-            for block_id in ids[first:last] if request.num_inflight_tokens else ():
-                if self.pool.refcount(block_id) != 1 or self.pool.block_hash(block_id) is not None:
-                    yield f"block {block_id} is about to be written but is shared or hashed"
+    def _tail_to_copy(self, request: Request) -> int | None:
+        """The entry of a block that is about to be written but that others hold or know.
 
-    def _check_hashes(self) -> Iterator[str]:
-        """Every hash maps to a block with that hash; every such block is full and computed."""
-        for block_hash, block_id in self.hash_to_block.items():
-            if self.pool.block_hash(block_id) != block_hash:
-                yield f"a hash leads to block {block_id}, which does not have that hash"
-        for request_id, request in self.requests.items():
-            full = request.num_computed_tokens // self.block_size
-            for block_id in self.tables[request_id].block_ids[full:]:
-                if self.pool.block_hash(block_id) is not None:
-                    yield f"block {block_id} of request {request_id!r} is hashed but not full"
+        Only a fork or a step back leads to one, and both leave ready_slots at 0.
+        """
+        entry = request.num_computed_tokens // self.block_size
+        if request.ready_slots or entry >= request.num_blocks:
+            return None
+        block_id = self.tables[request.request_id].block_ids[entry]
+        is_own = self.pool.refcount(block_id) == 1 and self.pool.block_hash(block_id) is None
+        return None if is_own else entry
+
+    def _copy(self, request: Request, table: BlockTableLike, entry: int) -> None:
+        source, (target,) = table.block_ids[entry], self._allocate(1)
+        table.block_ids[entry] = target
+        self.pool.free([source])
+        self._copies[request.request_id] = BlockMove(source, target)
+        request.num_sent_blocks = min(request.num_sent_blocks, entry)
+        request.num_published_blocks = min(request.num_published_blocks, entry)
+
+    def _allocate(self, count: int) -> list[int]:
+        block_ids = self.pool.allocate(count)
+        if self.prefix is not None:
+            self.prefix.forget(block_ids)
+        return block_ids
+
+    def _open_table(self, request: Request) -> BlockTableLike:
+        self.requests[request.request_id] = request
+        table = self.tables[request.request_id] = self._make_table(self.block_size)
+        return table

@@ -19,7 +19,14 @@ from operator import mul
 
 from minipaged.config import CacheConfig, require_int, require_real
 from minipaged.exec.base import BlockRows, require_in_pools
-from minipaged.plan import BlockMove, SampleSpec, ScheduledItem, StepPlan, StepResult
+from minipaged.plan import (
+    BlockMove,
+    SampleSpec,
+    ScheduledItem,
+    StepPlan,
+    StepResult,
+    branches_of,
+)
 
 _MODULUS = (1 << 61) - 1  # a Mersenne prime: sums of products stay small and mix well
 
@@ -116,7 +123,7 @@ class SimExecutor:
     def execute(self, plan: StepPlan) -> StepResult:
         """Carry out one plan. Cost with the ledger: O(tokens + context of each item)."""
         self.rows.forget(plan.finished)
-        tokens: dict[str, list[int]] = {}
+        result = StepResult({}, 0.0)
         if self.config.ledger:
             self._move(self._slots, self._host, plan.swap_out)
             self._move(self._host, self._slots, plan.swap_in)
@@ -125,8 +132,17 @@ class SimExecutor:
             row = self.rows.update_for(item, self.block_size)
             digest = self._compute(item, row) if self.config.ledger else 0
             if item.sample is not None:
-                tokens[item.request_id] = [self._choose(item.request_id, item.sample, digest)]
-        return StepResult(tokens, self.config.cost.seconds(plan, self.block_size))
+                self._sample(item.request_id, item.sample, digest, result)
+        result.elapsed = self.config.cost.seconds(plan, self.block_size)
+        return result
+
+    def _sample(self, request_id: str, spec: SampleSpec, digest: int, result: StepResult) -> None:
+        """One token for the item, and one for each sequence that branches off it."""
+        result.token_ids[request_id] = [self._choose(request_id, spec, digest)]
+        if spec.num_samples > 1:
+            result.forks[request_id] = [
+                self._choose(request_id, branch, digest) for branch in branches_of(spec)
+            ]
 
     def _compute(self, item: ScheduledItem, row: list[int]) -> int:
         """Write the item's entries and return the digest of everything up to its last token."""

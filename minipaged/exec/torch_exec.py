@@ -14,7 +14,7 @@ from minipaged.kernels.meta import AttentionFn
 from minipaged.kernels.reference import copy_blocks, paged_attention, write_kv
 from minipaged.model.llama import Llama
 from minipaged.model.sampler import sample
-from minipaged.plan import BlockMove, StepPlan, StepResult
+from minipaged.plan import BlockMove, StepPlan, StepResult, branches_of
 
 
 class TorchExecutor:
@@ -92,11 +92,22 @@ class TorchExecutor:
         if not batch.samples:
             return
         logits = self.model.logits(hidden[batch.sample_rows])
-        tokens, logprobs = sample(logits, [spec for _, spec in batch.samples])
-        for (request_id, _), token, entry in zip(batch.samples, tokens, logprobs, strict=True):
-            result.token_ids[request_id] = [token]
+        drawn = [(i, spec) for i, (_, spec) in enumerate(batch.samples)]
+        drawn += [(i, branch) for i, spec in drawn.copy() for branch in branches_of(spec)]
+        if len(drawn) > len(logits):
+            logits = logits[torch.tensor([i for i, _ in drawn], device=logits.device)]
+        tokens, logprobs = sample(logits, [spec for _, spec in drawn])
+        for number, (row, _) in enumerate(drawn):
+            request_id, is_branch = batch.samples[row][0], number >= len(batch.samples)
+            into, said = (
+                (result.forks, result.fork_logprobs)
+                if is_branch
+                else (result.token_ids, result.logprobs)
+            )
+            into.setdefault(request_id, []).append(tokens[number])
+            entry = logprobs[number]
             if entry is not None:
-                result.logprobs[request_id] = [entry]
+                said.setdefault(request_id, []).append(entry)
 
 
 def _refuse_unsupported(plan: StepPlan) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from minipaged.cache.manager import KVManager
 from minipaged.config import SchedulerConfig
 from minipaged.protocols import AdmissionPolicy
 from minipaged.request import Request
@@ -14,6 +15,11 @@ def last_admitted(running: Sequence[Request], needy: Request) -> Request:
     always moves on, so somebody finishes. vLLM's rule for first come, first served
     (vllm/v1/core/sched/scheduler.py)."""
     return running[-1]
+
+
+def first_come(waiting: Sequence[Request], manager: KVManager) -> Request:
+    """First come, first served; a preempted request stands at the front already. O(1)."""
+    return waiting[0]
 
 
 def recompute(request: Request, num_blocks: int) -> str:

@@ -3,7 +3,8 @@
 There is no prefill phase and no decode phase. Each request has known tokens and computed tokens;
 a step lets the second number chase the first. Running requests come first, in the order of their
 admission; what is left of the budget admits waiting ones. A prompt longer than the rest of the
-budget is cut into chunks by that rule alone.
+budget is cut into chunks by that rule alone. A request that asks for several samples becomes that
+many sequences in the step that computes the end of its prompt; from then on each is on its own.
 
 Rules: those of vLLM's V1 scheduler for first come, first served (vllm/v1/core/sched/scheduler.py);
 tests hold the two equal, step by step.
@@ -16,9 +17,9 @@ from collections import deque
 from minipaged.cache.manager import KVManager
 from minipaged.config import SchedulerConfig
 from minipaged.plan import SampleSpec, ScheduledItem, StepPlan, StepResult
-from minipaged.protocols import AdmissionPolicy, VictimPolicy
-from minipaged.request import FinishReason, Request, RequestStatus
-from minipaged.sched.policy import full_admission, last_admitted
+from minipaged.protocols import AdmissionPolicy, OrderPolicy, VictimPolicy
+from minipaged.request import FinishReason, Request, RequestStatus, sample_id
+from minipaged.sched.policy import first_come, full_admission, last_admitted
 
 # one of each is made per request and step, and the class's own call costs twice as much
 new_tuple = tuple.__new__
@@ -38,6 +39,7 @@ class Scheduler:
         *,
         victim: VictimPolicy = last_admitted,
         admission: AdmissionPolicy | None = None,
+        order: OrderPolicy | None = None,
     ) -> None:
         self.config = config
         self.manager = manager
@@ -48,8 +50,10 @@ class Scheduler:
         self._finished: list[str] = []
         self._victim = victim
         self._admits = admission or full_admission(config)
+        self._order = order or first_come
         self._budget = 0
         self._step = 0
+        self._seats_kept = 0  # for samples that running requests have still to branch into
 
     def add(self, request: Request) -> None:
         """Queue a request behind all others. O(1)."""
@@ -62,6 +66,7 @@ class Scheduler:
         try:
             self._schedule_running(plan)
             self._schedule_waiting(plan)
+            plan.copies = self.manager.take_copies()
         except BaseException:  # a policy failed, or somebody pressed Ctrl-C
             self.retract(plan)
             raise
@@ -69,15 +74,25 @@ class Scheduler:
 
     def commit(self, plan: StepPlan, result: StepResult) -> list[Request]:
         """Take over what the plan computed; returns the requests that got tokens. O(items)."""
-        requests, new_tokens = self._requests, result.token_ids
+        requests, new_tokens, prefix = self._requests, result.token_ids, self.manager.prefix
+        size = self.manager.block_size
         changed = []
         for request_id, token_ids, _, _, _, sample, _ in plan.items:
             request = requests[request_id]
             request.num_computed_tokens += len(token_ids)
             request.num_inflight_tokens = 0
+            if (
+                prefix is not None
+                and request.num_computed_tokens // size > request.num_published_blocks
+            ):
+                prefix.publish(request)
             if sample is not None:
+                branches = self._branch(request) if request.num_forks_due else ()
                 self._append(request, new_tokens[request_id])
                 changed.append(request)
+                for branch, token in zip(branches, result.forks.get(request_id, ()), strict=True):
+                    self._append(branch, [token])
+                changed += branches
         if self._finished:
             self.running = [r for r in self.running if r.status is RequestStatus.RUNNING]
         return changed
@@ -91,6 +106,21 @@ class Scheduler:
         queue.remove(request)
         self._leave(request, reason)
 
+    def fork(self, parent: Request, child: Request) -> None:
+        """Let a new request go on from where a live one is, between two steps.
+
+        It shares the parent's blocks and runs beside it at once, if the parent runs and a place is
+        free; else it is queued, and what the parent has computed is computed again. O(table).
+        """
+        if (
+            parent.status is not RequestStatus.RUNNING
+            or self._num_seats >= self.config.max_num_seqs
+        ):
+            self.add(child)
+        else:
+            self._requests[child.request_id] = child
+            self._run_beside(parent, child)
+
     def retract(self, plan: StepPlan) -> None:
         """The plan was not carried out: all that run are preempted, so nothing is half done."""
         for request in reversed(self.running.copy()):
@@ -103,6 +133,8 @@ class Scheduler:
         self._finished = []
         self.preempted = []
         self._budget = self.config.max_num_batched_tokens
+        if self.manager.prefix is not None:
+            self.manager.prefix.step = plan.step
         return plan
 
     def _schedule_running(self, plan: StepPlan) -> None:
@@ -121,24 +153,67 @@ class Scheduler:
             self._budget -= num_new
 
     def _schedule_waiting(self, plan: StepPlan) -> None:
-        limit = self.config.max_num_seqs
-        while self.waiting and self._budget > 0 and len(self.running) < limit:
-            request = self.waiting[0]
-            if self.preempted or not self._may_enter(request):
+        if self.preempted:
+            return
+        manager, prefix = self.manager, self.manager.prefix
+        while self.waiting and self._budget > 0:
+            request = self._order(self.waiting, manager)
+            if self._num_seats + request.num_forks_due >= self.config.max_num_seqs:
                 return
-            num_new = min(len(request.token_ids), self._budget)
-            grown = self.manager.grow(request, num_new)
+            hits = [] if prefix is None else prefix.match(request)
+            if not self._may_enter(request, hits):
+                return
+            manager.adopt(request, hits)
+            if prefix is not None:
+                prefix.admitted(request, request.num_computed_tokens)
+            num_new = min(len(request.token_ids) - request.num_computed_tokens, self._budget)
+            grown = manager.grow(request, num_new)
             assert grown is not None  # all known tokens fit, so this share of them does
-            self.waiting.popleft()
-            request.move_to(RequestStatus.RUNNING)
-            self.running.append(request)
+            self._admit(request)
             plan.items.append(_make_item(request, num_new, grown))
             self._budget -= num_new
 
-    def _may_enter(self, request: Request) -> bool:
-        needed = self.manager.blocks_for(len(request.token_ids))
-        num_free = self.manager.pool.num_free
-        return needed <= num_free and (not self.running or self._admits(needed, num_free))
+    @property
+    def _num_seats(self) -> int:
+        """Places among max_num_seqs that are taken, or kept for samples to come."""
+        return len(self.running) + self._seats_kept
+
+    def _may_enter(self, request: Request, hits: list[int]) -> bool:
+        """Whether all known tokens fit. A hit saves a block only while somebody holds it: an idle
+        one stands on the free queue and has to be taken from there."""
+        pool = self.manager.pool
+        held = sum(pool.refcount(block_id) > 0 for block_id in hits)
+        needed = self.manager.blocks_for(len(request.token_ids)) - held
+        return needed <= pool.num_free and (not self.running or self._admits(needed, pool.num_free))
+
+    def _admit(self, request: Request) -> None:
+        if self.waiting[0] is request:
+            self.waiting.popleft()
+        else:
+            self.waiting.remove(request)
+        request.move_to(RequestStatus.RUNNING)
+        self.running.append(request)
+        self._seats_kept += request.num_forks_due
+
+    def _branch(self, parent: Request) -> list[Request]:
+        """The further samples of a prompt that is computed now, sharing its blocks."""
+        branches = []
+        for number in range(1, parent.num_forks_due + 1):
+            branch = parent.branch(sample_id(parent.request_id, number))
+            branch.sample_index = number
+            self._requests[branch.request_id] = branch
+            branches.append(branch)
+        self._seats_kept -= parent.num_forks_due
+        parent.num_forks_due = 0
+        for branch in reversed(branches):
+            self._run_beside(parent, branch)
+        return branches
+
+    def _run_beside(self, parent: Request, child: Request) -> None:
+        """The child takes its place right behind the parent: as if admitted just after it."""
+        self.manager.fork(parent, child)
+        child.move_to(RequestStatus.RUNNING)
+        self.running.insert(self.running.index(parent) + 1, child)
 
     def _grow_by_preempting(
         self, request: Request, num_new: int, plan: StepPlan
@@ -159,6 +234,7 @@ class Scheduler:
     def _preempt(self, victim: Request) -> None:
         """Drop what a request has computed and let it wait first in line."""
         self.running.remove(victim)
+        self._seats_kept -= victim.num_forks_due
         victim.move_to(RequestStatus.PREEMPTED)
         victim.num_preemptions += 1
         self.manager.release(victim)
@@ -187,6 +263,8 @@ class Scheduler:
                 return
 
     def _leave(self, request: Request, reason: FinishReason) -> None:
+        if request.status is RequestStatus.RUNNING:
+            self._seats_kept -= request.num_forks_due
         request.finish(reason)
         self.manager.release(request)
         del self._requests[request.request_id]
@@ -208,7 +286,7 @@ def _make_item(request: Request, num_new: int, grown: tuple[int, list[int]]) -> 
                 request.seed,
                 request.sample_index,
                 index,
-                request.num_samples,
+                request.num_forks_due + 1,
                 params.logprobs,
             ),
         )
