@@ -113,6 +113,17 @@ class BlockTableLike(Protocol):
         """Empty the table and return its blocks, head first."""
         ...
 
+    # A table without the next two will do (that of lesson 03 has none): the manager then makes
+    # the twin from block_ids, and writes the entry there itself.
+
+    def fork(self) -> BlockTableLike:
+        """A table of its own with the same entries; the caller shares the blocks. O(entries)."""
+        ...
+
+    def replace(self, entry: int, block_id: int) -> int:
+        """Let an entry lead to another block; returns the one it led to. O(1)."""
+        ...
+
 
 class SchedulerLike(Protocol):
     """What runs in this step.

@@ -6,12 +6,14 @@ Cases 8, 10, 12 and 13, and properties: what a sample writes never depends on sh
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 from conftest import Lab
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minipaged.components import Components
 from minipaged.config import SamplingParams
 
 
@@ -287,3 +289,34 @@ def test_what_is_written_never_depends_on_sharing(size, slots, budget, asked, fo
     for name, prompt in born.items():
         expected = alone(prompt, 1, min(3, room - len(prompt)), temperature=1.0, seed=99)
         assert lab.samples[name, 0] == expected[0]
+
+
+class PlainTable:
+    """A block table as lesson 03 builds it: it can neither fork nor replace an entry."""
+
+    def __init__(self, block_size):
+        self.block_size, self.block_ids = block_size, []
+
+    def append_blocks(self, block_ids):
+        self.block_ids += block_ids
+
+    def slot(self, position):
+        return self.block_ids[position // self.block_size] * self.block_size + (
+            position % self.block_size
+        )
+
+    def release(self):
+        block_ids, self.block_ids = self.block_ids, []
+        return block_ids
+
+
+def test_a_table_that_cannot_fork_is_forked_all_the_same():
+    parts = replace(Components(), block_table=PlainTable)
+    lab = ForkLab(components=parts, block_size=4, num_blocks=40, max_num_seqs=4)
+    lab.ask("a", range(1, 7), n=3, temperature=1.0, seed=5)
+    lab.run()
+    assert lab.copies == 2
+    assert dict(enumerate(lab.samples["a", k] for k in range(3))) == alone(
+        range(1, 7), n=3, temperature=1.0, seed=5
+    )
+    lab.assert_clean()

@@ -85,9 +85,9 @@ class KVManager:
         they write into it, if it is not full and the other still holds it. O(table).
         """
         table = self.tables[parent.request_id]
-        twin = self._open_table(child)
-        self.pool.share(table.block_ids)
-        twin.append_blocks(list(table.block_ids))
+        twin = self._twin_of(table)
+        self.pool.share(twin.block_ids)
+        self.requests[child.request_id], self.tables[child.request_id] = child, twin
         child.num_computed_tokens = parent.num_computed_tokens
         child.num_published_blocks = parent.num_published_blocks
         child.num_blocks = parent.num_blocks
@@ -130,10 +130,8 @@ class KVManager:
 
     def exchange(self, request: Request, entry: int, block_id: int) -> None:
         """Let table entry `entry` be another block with the same contents; free the old one."""
-        table = self.tables[request.request_id]
-        old, table.block_ids[entry] = table.block_ids[entry], block_id
         self.pool.share([block_id])
-        self.pool.free([old])
+        self.pool.free([_replace(self.tables[request.request_id], entry, block_id)])
         request.num_sent_blocks = min(request.num_sent_blocks, entry)
         request.ready_slots = 0
 
@@ -178,8 +176,8 @@ class KVManager:
         return None if is_own else entry
 
     def _copy(self, request: Request, table: BlockTableLike, entry: int) -> None:
-        source, (target,) = table.block_ids[entry], self._allocate(1)
-        table.block_ids[entry] = target
+        (target,) = self._allocate(1)
+        source = _replace(table, entry, target)
         self.pool.free([source])
         self._copies[request.request_id] = BlockMove(source, target)
         request.num_sent_blocks = min(request.num_sent_blocks, entry)
@@ -191,7 +189,22 @@ class KVManager:
             self.prefix.forget(block_ids)
         return block_ids
 
+    def _twin_of(self, table: BlockTableLike) -> BlockTableLike:
+        if hasattr(table, "fork"):
+            return table.fork()
+        twin = self._make_table(self.block_size)
+        twin.append_blocks(list(table.block_ids))
+        return twin
+
     def _open_table(self, request: Request) -> BlockTableLike:
         self.requests[request.request_id] = request
         table = self.tables[request.request_id] = self._make_table(self.block_size)
         return table
+
+
+def _replace(table: BlockTableLike, entry: int, block_id: int) -> int:
+    """Write a table entry; returns what stood there."""
+    if hasattr(table, "replace"):
+        return table.replace(entry, block_id)
+    old, table.block_ids[entry] = table.block_ids[entry], block_id
+    return old

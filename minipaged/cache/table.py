@@ -38,6 +38,17 @@ class BlockTable:
         """The slots of the tokens start … end - 1. Cost: O(end - start)."""
         return [self.slot(position) for position in range(start, end)]
 
+    def fork(self) -> BlockTable:
+        """A table of its own with the same entries; the caller shares the blocks. O(entries)."""
+        twin = BlockTable(self.block_size)
+        twin.append_blocks(self.block_ids)
+        return twin
+
+    def replace(self, entry: int, block_id: int) -> int:
+        """Let an entry lead to another block; returns the one it led to. O(1)."""
+        old, self.block_ids[entry] = self.block_ids[entry], block_id
+        return old
+
     def release(self) -> list[int]:
         """Empty the table; the caller takes over the blocks that it held, head first."""
         block_ids, self.block_ids = self.block_ids, []
