@@ -32,6 +32,7 @@ class SchedulerRun:
     scheduled_seqs: int = 0
     preemptions: int = 0
     peak_blocks: int = 0
+    hit_tokens: int = 0
     seconds: float = 0.0
 
     def report(self) -> dict[str, int | float | str]:
@@ -45,6 +46,7 @@ class SchedulerRun:
             "preemptions": self.preemptions,
             "peak_blocks": self.peak_blocks,
             "peak_running": max(running for _, running in self.step_list),
+            "hit_tokens": self.hit_tokens,
             "steps_hash": hashlib.sha256(listed.encode()).hexdigest()[:16],
             "us_per_step": round(micro / len(self.step_list), 2),
             "us_per_seq": round(micro / self.scheduled_seqs, 3),
@@ -81,12 +83,14 @@ def run_scheduler(
         scheduler.commit(plan, result)
         run.seconds += (planned - begin) + (perf_counter() - resumed)
         now += 1
+    if manager.prefix is not None:
+        run.hit_tokens = manager.prefix.stats.hits
     return run
 
 
 def _request(arrival: Arrival, num_slots: int) -> Request:
     """As the engine would make it, with no limit but the pool's; refused if it can never fit."""
-    request_id, prompt, params, _ = arrival
+    request_id, prompt, params, *_ = arrival
     limit = max_output_tokens(len(prompt), params.max_tokens, sys.maxsize, num_slots)
     return Request(request_id, prompt, params, max_output_tokens=limit)
 

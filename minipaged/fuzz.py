@@ -1,9 +1,10 @@
 """Random workloads against the engine: python -m minipaged.fuzz --workloads 1000 --seed 0
 
-Each workload draws a pool, a budget, limits, arrivals and aborts, runs them over the ledger
-executor with every invariant checked after every step, and compares each request's tokens with
-those of the same request alone in an engine with room to spare. Output must not depend on the
-schedule; nothing may be left behind.
+Each workload draws a pool, a budget, limits, a prefix cache or none, arrivals with shared
+beginnings and salts, several samples, forks and aborts. It runs over the ledger executor with every
+invariant checked after every step, and each sample's tokens are compared with those of the same
+request alone in an engine with room to spare. Output must depend neither on the schedule nor on
+what is shared; nothing may be left behind.
 
 Workload i of seed S is the same whatever N is: `--seed S --only i` runs it again.
 """
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from minipaged.config import EngineConfig, SamplingParams
 from minipaged.engine import Engine
 from minipaged.exec.sim_exec import SimConfig, SimExecutor
+from minipaged.fuzz_workload import Fork, FuzzWorkload, draw_workload
 from minipaged.output import RequestOutput
 from minipaged.plan import StepPlan, StepResult
 from minipaged.workload import Arrival
@@ -30,71 +32,32 @@ class FuzzFailure(AssertionError):
     """A workload broke a promise; the message says which and how to run it again."""
 
 
-@dataclass(slots=True)
-class FuzzWorkload:
-    """One drawn workload. aborts: (step, id, in flight: while the step is being executed)."""
-
-    config: EngineConfig
-    vocab_size: int
-    arrivals: list[Arrival]
-    aborts: list[tuple[int, str, bool]]
+Key = tuple[str, int]  # request id and sample index
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of each request: its tokens, its finish reason, or the refusal."""
+    """What became of each sample: its tokens, its finish reason; refused: requests that were.
 
-    tokens: dict[str, list[int]] = field(default_factory=dict)
-    reasons: dict[str, str | None] = field(default_factory=dict)
+    prompts: of every request that was accepted, forks included; parameters likewise.
+    """
+
+    tokens: dict[Key, list[int]] = field(default_factory=dict)
+    reasons: dict[Key, str | None] = field(default_factory=dict)
+    accepted: dict[str, tuple[list[int], SamplingParams]] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
     steps: int = 0
     preemptions: int = 0
+    hits: int = 0
+    copies: int = 0
+    forks: int = 0
 
-
-def draw_workload(rng: random.Random) -> FuzzWorkload:
-    """Small pools, small budgets and short requests, so that every limit is met often."""
-    block_size = rng.choice((1, 2, 3, 4, 8, 16))
-    config = EngineConfig.of(
-        block_size=block_size,
-        num_blocks=-(-rng.choice((rng.randint(4, 40), rng.randint(40, 120))) // block_size),
-        max_num_seqs=rng.randint(1, 8),
-        max_num_batched_tokens=rng.choice((1, 3, 5, 8, 16, 32, 64)),
-        max_model_len=rng.choice((rng.randint(4, 40), 120)),
-        watermark_blocks=rng.choice((0, 0, 0, 1, 3)),
-        admission_headroom=rng.choice((0, 0, 1, 2)),
-        seed=rng.randrange(100),
-    )
-    vocab_size = rng.choice((4, 64, 256))
-    count = rng.randint(1, 12)
-    spread = rng.choice((0, 3, 20))
-    arrivals = [
-        Arrival(f"r{i}", _prompt(rng, vocab_size), _params(rng, vocab_size), rng.randint(0, spread))
-        for i in range(count)
-    ]
-    aborts = [
-        (rng.randint(0, 40), f"r{rng.randrange(count + 1)}", rng.random() < 0.5)
-        for _ in range(rng.choice((0, 0, 1, 2, 5)))
-    ]
-    return FuzzWorkload(config, vocab_size, arrivals, aborts)
-
-
-def _prompt(rng: random.Random, vocab_size: int) -> list[int]:
-    length = rng.choice(
-        (1, rng.randint(1, 12), rng.randint(1, 12), rng.randint(1, 30), rng.randint(1, 90))
-    )
-    return [rng.randrange(vocab_size) for _ in range(length)]
-
-
-def _params(rng: random.Random, vocab_size: int) -> SamplingParams:
-    max_tokens = rng.choice((1, rng.randint(1, 10), rng.randint(10, 60), rng.randint(10, 60)))
-    return SamplingParams(
-        temperature=rng.choice((0.0, 1.0)),
-        max_tokens=max_tokens,
-        min_tokens=rng.choice((0, 0, rng.randint(0, max_tokens))),
-        stop_token_ids=rng.choice(((), (rng.randrange(vocab_size),))),
-        ignore_eos=rng.random() < 0.3,
-        seed=rng.choice((None, rng.randrange(10))),
-    )
+    def accept(self, request_id: str, prompt: Sequence[int], params: SamplingParams) -> None:
+        """A request was let in; nothing has come of it yet."""
+        self.accepted[request_id] = list(prompt), params
+        for index in range(params.n):
+            self.tokens[request_id, index] = []
+            self.reasons[request_id, index] = None
 
 
 class _AbortingExecutor(SimExecutor):
@@ -125,6 +88,9 @@ def run_workload(workload: FuzzWorkload, max_steps: int = 20_000) -> Outcome:
     while pending or engine.has_unfinished_requests():
         while pending and pending[0].arrival_step <= now:
             _add(engine, pending.pop(0), outcome)
+        for fork in workload.forks:
+            if fork.step == now:
+                _fork(engine, fork, outcome)
         engine.abort([i for step, i, in_flight in workload.aborts if step == now and not in_flight])
         engine.check()
         executor.victims = [i for step, i, flies in workload.aborts if step == now and flies]
@@ -133,68 +99,97 @@ def run_workload(workload: FuzzWorkload, max_steps: int = 20_000) -> Outcome:
         now += 1
         assert now < max_steps, f"still running after {max_steps} steps"
     outcome.steps = now
-    outcome.preemptions = engine.metrics.num_preemptions_total
-    engine.step()  # tells the executor who finished last
-    pool = engine.manager.pool
-    assert pool.num_free == pool.num_blocks, f"{pool.num_blocks - pool.num_free} blocks leaked"
-    assert not engine.manager.tables and not engine.times and not len(executor.rows)
+    _close(engine, executor, outcome)
     return outcome
 
 
+def _close(engine: Engine, executor: _AbortingExecutor, outcome: Outcome) -> None:
+    """Nothing may be left behind; what was counted goes into the outcome."""
+    metrics = engine.metrics
+    outcome.preemptions = metrics.num_preemptions_total
+    outcome.hits, outcome.copies = metrics.prefix_cache_hits_total, metrics.num_copied_blocks_total
+    engine.step()  # tells the executor who finished last
+    manager = engine.manager
+    pool = manager.pool
+    assert pool.num_free == pool.num_blocks, f"{pool.num_blocks - pool.num_free} blocks leaked"
+    assert not manager.tables and not engine.times and not len(executor.rows)
+    assert not manager.num_entries and not engine.scheduler.num_seats
+
+
 def _add(engine: Engine, arrival: Arrival, outcome: Outcome) -> None:
-    request_id, prompt, params, _ = arrival
+    request_id, prompt, params, _, salt = arrival
     slots, limit = engine.manager.num_slots, engine.max_model_len
     fits = len(prompt) < limit and len(prompt) <= slots
-    outcome.tokens[request_id], outcome.reasons[request_id] = [], None
     try:
-        engine.add_request(request_id, prompt, params)
+        engine.add_request(request_id, prompt, params, cache_salt=salt)
     except ValueError as refusal:
         assert not fits, f"{request_id} was refused although it fits: {refusal}"
         assert str(len(prompt)) in str(refusal), f"the refusal does not state the need: {refusal}"
         outcome.refused.add(request_id)
     else:
         assert fits, f"{request_id} can never fit but was accepted"
+        outcome.accept(request_id, prompt, params)
+
+
+def _fork(engine: Engine, fork: Fork, outcome: Outcome) -> None:
+    """Branch off a live request; one that has reached its limit has no room for a branch."""
+    parent = engine.requests.get(fork.parent)
+    if parent is None:
+        return
+    known = list(parent.token_ids)
+    params = SamplingParams(temperature=1.0, max_tokens=5, ignore_eos=True, seed=3)
+    fits = len(known) < engine.max_model_len and len(known) <= engine.manager.num_slots
+    try:
+        engine.fork(fork.parent, fork.new_id, params)
+    except ValueError as refusal:
+        assert not fits, f"{fork.new_id} was refused although it fits: {refusal}"
+    else:
+        outcome.forks += 1
+        outcome.accept(fork.new_id, known, params)
 
 
 def _collect(outcome: Outcome, outputs: list[RequestOutput]) -> None:
     for output in outputs:
-        outcome.tokens[output.request_id] += output.new_token_ids
-        outcome.reasons[output.request_id] = output.finish_reason
+        outcome.tokens[output.request_id, output.sample_index] += output.new_token_ids
+        outcome.reasons[output.request_id, output.sample_index] = output.finish_reason
 
 
-def solo_tokens(workload: FuzzWorkload, arrival: Arrival) -> tuple[list[int], str | None]:
-    """Tokens and finish reason of one request alone, with memory and budget to spare.
+def solo(
+    workload: FuzzWorkload, request_id: str, prompt: list[int], params: SamplingParams
+) -> Outcome:
+    """What one request writes alone: memory and budget to spare, nothing cached.
 
     Its own pool would end it at slots + 1 tokens in all: that is applied to the result.
     """
     cache, limit = workload.config.cache, workload.config.max_model_len or 0
     roomy = EngineConfig.of(
-        block_size=16, num_blocks=16, max_model_len=limit, seed=workload.config.seed
+        block_size=16, num_blocks=64, max_model_len=limit, seed=workload.config.seed
     )
     engine, _ = _engine(roomy, workload.vocab_size)
-    outcome = Outcome(tokens={arrival.request_id: []})
-    engine.add_request(arrival.request_id, arrival.prompt_token_ids, arrival.params)
+    outcome = Outcome()
+    outcome.accept(request_id, prompt, params)
+    engine.add_request(request_id, prompt, params)
     while engine.has_unfinished_requests():
         _collect(outcome, engine.step())
-    tokens, reason = outcome.tokens[arrival.request_id], outcome.reasons[arrival.request_id]
-    room = (cache.num_blocks or 0) * cache.block_size + 1 - len(arrival.prompt_token_ids)
-    return (tokens[:room], "length") if room < len(tokens) else (tokens, reason)
+    room = (cache.num_blocks or 0) * cache.block_size + 1 - len(prompt)
+    for key, tokens in outcome.tokens.items():
+        if room < len(tokens):
+            outcome.tokens[key], outcome.reasons[key] = tokens[:room], "length"
+    return outcome
 
 
 def check_outcome(workload: FuzzWorkload, outcome: Outcome) -> None:
-    """Every request's tokens are those of its solo run; of an aborted one, a beginning."""
+    """Every sample's tokens are those of its solo run; of an aborted one, a beginning."""
     abortable = {request_id for _, request_id, _ in workload.aborts}
-    for arrival in workload.arrivals:
-        request_id = arrival.request_id
-        if request_id in outcome.refused:
-            continue
-        expected, reason = solo_tokens(workload, arrival)
-        got = outcome.tokens[request_id]
-        if outcome.reasons[request_id] is None:
-            assert request_id in abortable, f"{request_id} never finished"
-            expected, reason = expected[: len(got)], None
-        assert got == expected, f"{request_id} wrote {got}, but alone it writes {expected}"
-        assert outcome.reasons[request_id] == reason, f"{request_id} ended by {reason} alone"
+    for request_id, (prompt, params) in outcome.accepted.items():
+        alone = solo(workload, request_id, prompt, params)
+        for key, expected in alone.tokens.items():
+            got, reason = outcome.tokens[key], alone.reasons[key]
+            if outcome.reasons[key] is None:
+                assert request_id in abortable, f"{key} never finished"
+                expected, reason = expected[: len(got)], None
+            assert got == expected, f"{key} wrote {got}, but alone it writes {expected}"
+            assert outcome.reasons[key] == reason, f"{key} ended by {reason} alone"
 
 
 def fuzz(workloads: int, seed: int, only: int | None = None) -> Iterator[Outcome]:
@@ -219,16 +214,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="run just this workload of the seed")
     options = parser.parse_args(argv)
-    runs = steps = preemptions = refusals = 0
+    outcomes = []
     try:
-        for outcome in fuzz(options.workloads, options.seed, options.only):
-            runs, steps = runs + 1, steps + outcome.steps
-            preemptions += outcome.preemptions
-            refusals += len(outcome.refused)
+        outcomes = list(fuzz(options.workloads, options.seed, options.only))
     except FuzzFailure as failure:
         print(failure, file=sys.stderr)
         return 1
-    print(f"{runs} workloads clean: {steps} steps, {preemptions} preemptions, {refusals} refusals")
+    names = ("steps", "preemptions", "hits", "copies", "forks")
+    sums = [f"{sum(getattr(outcome, name) for outcome in outcomes)} {name}" for name in names]
+    refusals = sum(len(outcome.refused) for outcome in outcomes)
+    print(f"{len(outcomes)} workloads clean: {', '.join(sums)}, {refusals} refusals")
     return 0
 
 

@@ -14,12 +14,16 @@ from minipaged.output import RequestOutput
 
 
 class Arrival(NamedTuple):
-    """One request of a workload. arrival_step: the step before which it arrives."""
+    """One request of a workload. arrival_step: the step before which it arrives.
+
+    cache_salt: only requests with the same one share cached blocks.
+    """
 
     request_id: str
     prompt_token_ids: list[int]
     params: SamplingParams
     arrival_step: int
+    cache_salt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class SyntheticWorkload:
     prompt_len, output_len: inclusive ranges in tokens. arrival_rate: mean arrivals per step
         (a Poisson process); 0 lets everything arrive at step 0.
     vocabulary: token ids are drawn from this half-open range.
+    shared_prefix: tokens that every prompt begins with, before those of its own.
     """
 
     requests: int = 256
@@ -37,6 +42,7 @@ class SyntheticWorkload:
     arrival_rate: float = 0.0
     seed: int = 0
     vocabulary: tuple[int, int] = (100, 49_000)
+    shared_prefix: int = 0
 
     def __post_init__(self) -> None:
         require_int("requests", self.requests, 1, "more would fill the memory", 10**6)
@@ -46,10 +52,13 @@ class SyntheticWorkload:
             require_int(f"{name} HI", high, low, "HI may not be below LO")
         require_real("arrival_rate", self.arrival_rate, 0.0, "0 lets all arrive at once")
         require_int("seed", self.seed, 0, "any non-negative integer will do")
+        require_int("shared_prefix", self.shared_prefix, 0, "0 lets every prompt begin by itself")
 
     def arrivals(self) -> list[Arrival]:
         """The requests in order of arrival. Outputs run to their drawn length (no EOS)."""
         draw, clock = random.Random(self.seed), random.Random(f"arrival{self.seed}")
+        begin = random.Random(f"prefix{self.seed}")
+        prefix = [begin.randrange(*self.vocabulary) for _ in range(self.shared_prefix)]
         when, result = 0.0, []
         for number in range(self.requests):
             prompt = [
@@ -58,7 +67,7 @@ class SyntheticWorkload:
             params = SamplingParams(max_tokens=draw.randint(*self.output_len), ignore_eos=True)
             if self.arrival_rate:
                 when += clock.expovariate(self.arrival_rate)
-            result.append(Arrival(str(number), prompt, params, int(when)))
+            result.append(Arrival(str(number), prefix + prompt, params, int(when)))
         return result
 
 
@@ -79,7 +88,12 @@ def replay(
             now = max(now, pending[0].arrival_step)
         while pending and pending[0].arrival_step <= now:
             arrival = pending.popleft()
-            engine.add_request(arrival.request_id, arrival.prompt_token_ids, arrival.params)
+            engine.add_request(
+                arrival.request_id,
+                arrival.prompt_token_ids,
+                arrival.params,
+                cache_salt=arrival.cache_salt,
+            )
         if before_step is not None:
             before_step(now)
         if engine.has_unfinished_requests():

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from minipaged import fuzz as fuzzing
+from minipaged.cache.hash_prefix import HashPrefixCache
 from minipaged.cache.manager import KVManager
 from minipaged.cache.pool import BlockPool
+from minipaged.cache.prefix import PrefixIndex
 from minipaged.cache.table import BlockTable
+from minipaged.exec.sim_exec import SimExecutor
 from minipaged.fuzz import FuzzFailure, fuzz, main
 from minipaged.sched.scheduler import Scheduler
 
@@ -18,6 +21,9 @@ def test_300_workloads():
     assert sum(o.preemptions for o in outcomes) > 30
     assert sum(len(o.refused) for o in outcomes) > 100
     assert sum(r == "stop" for o in outcomes for r in o.reasons.values()) > 100
+    assert sum(o.hits for o in outcomes) > 1000
+    assert sum(o.copies for o in outcomes) > 50
+    assert sum(o.forks for o in outcomes) > 30
 
 
 @pytest.mark.slow
@@ -85,7 +91,49 @@ def sample_every_chunk(monkeypatch):
     monkeypatch.setattr(scheduler, "_make_item", wrong)
 
 
+def write_without_a_copy(monkeypatch):
+    monkeypatch.setattr(KVManager, "_tail_to_copy", lambda self, request: None)
+    monkeypatch.setattr(KVManager, "check", lambda self: None)  # by the output alone
+
+
+def copy_after_the_writes(monkeypatch):
+    right = SimExecutor._move
+
+    def wrong(self, source, target, moves):
+        if source is not target:
+            right(self, source, target, moves)
+
+    monkeypatch.setattr(SimExecutor, "_move", wrong)
+
+
+def never_forget(monkeypatch):
+    monkeypatch.setattr(PrefixIndex, "forget", lambda self, block_ids: None)
+    monkeypatch.setattr(KVManager, "check", lambda self: None)
+
+
+def ignore_the_parent(monkeypatch):
+    """The hash of a block is that of its own tokens alone."""
+    right = HashPrefixCache.match
+
+    def match(self, token_ids, key):
+        # every block is looked up as if it were the first
+        blocks, size = [], self.block_size
+        while (len(blocks) + 1) * size < len(token_ids):
+            start = len(blocks) * size
+            found = right(self, token_ids[start : start + size + 1], key)
+            if not found:
+                break
+            blocks += found[:1]
+        return blocks
+
+    monkeypatch.setattr(HashPrefixCache, "match", match)
+
+
 FAULTS = [
+    write_without_a_copy,
+    copy_after_the_writes,
+    never_forget,
+    ignore_the_parent,
     reorder,
     leak_on_release,
     forget_to_reset_computed,

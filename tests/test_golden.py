@@ -109,11 +109,14 @@ CONFIGS = [
     *[(block_size, 1, 400) for block_size in (1, 3, 4, 16)],
     (16, 64, 176),
 ]
+CACHED = [(*config, kind) for config in [(4, 50, 400), (16, 7, 260)] for kind in ("hash", "radix")]
 
 
-@pytest.mark.parametrize(("block_size", "budget", "slots"), CONFIGS)
+@pytest.mark.parametrize(
+    ("block_size", "budget", "slots", "caching"), [*((*c, "off") for c in CONFIGS), *CACHED]
+)
 def test_tokens_equal_transformers_and_plans_equal_the_ledgers(
-    reference, block_size, budget, slots
+    reference, block_size, budget, slots, caching
 ):
     asked = [(q, ids) for q, (ids, _) in reference.items()]
     if budget < 10:
@@ -124,12 +127,15 @@ def test_tokens_equal_transformers_and_plans_equal_the_ledgers(
         num_blocks=-(-slots // block_size),
         max_num_batched_tokens=budget,
         max_num_seqs=6,
+        enable_prefix_caching=caching,
     )
     tokens, plans = serve(llm.engine, asked)
     assert tokens == {q: reference[q][1] for q, _ in asked}
     twin = sim_twin(llm.engine, {str(i): tokens[q] for i, (q, _) in enumerate(asked)})
     assert serve(twin, asked) == (tokens, plans)
-    if slots == 260:  # two fit until they have grown; with 176 only one does
+    # every prompt begins with the same introduction
+    assert (llm.engine.metrics.prefix_cache_hits_total > 100) == (caching != "off")
+    if slots == 260 and caching == "off":  # two fit until they have grown; with 176 only one does
         assert llm.engine.metrics.num_preemptions_total > 0
         assert twin.metrics.num_preemptions_total == llm.engine.metrics.num_preemptions_total
 
@@ -161,3 +167,51 @@ def test_sampled_tokens_do_not_depend_on_the_batch():
     assert [c.token_ids for c in roomy] == alone
     assert [c.token_ids for c in tight.generate(questions, params)] == alone
     assert tight.engine.metrics.num_preemptions_total > 0
+
+
+@pytest.mark.parametrize("caching", ["off", "hash", "radix"])
+@pytest.mark.parametrize("block_size", [3, 16])
+def test_greedy_samples_are_what_transformers_writes(reference, block_size, caching):
+    """Three samples of four prompts at once, in a pool so small that some are preempted."""
+    llm = LLM(
+        "tutor",
+        block_size=block_size,
+        num_blocks=-(-600 // block_size),
+        max_num_batched_tokens=70,
+        max_num_seqs=9,
+        enable_prefix_caching=caching,
+    )
+    engine, got = llm.engine, {}
+    params = SamplingParams(n=3, max_tokens=MAX_TOKENS)
+    for question in QUESTIONS[:4]:
+        engine.add_request(question, reference[question][0], params)
+    while engine.has_unfinished_requests():
+        for output in engine.step():
+            got.setdefault((output.request_id, output.sample_index), []).extend(
+                output.new_token_ids
+            )
+        engine.check()
+    expected = {(q, k): reference[q][1] for q in QUESTIONS[:4] for k in range(3)}
+    assert got == expected
+    assert engine.metrics.num_copied_blocks_total > 0
+    assert engine.manager.pool.num_free == engine.manager.num_blocks
+
+
+def test_sampled_siblings_do_not_depend_on_what_is_shared():
+    params = SamplingParams(n=3, temperature=5.0, seed=5, max_tokens=30)
+
+    def siblings(**options):
+        engine, got = LLM("tutor", **options).engine, {}
+        for question in QUESTIONS[:3]:
+            engine.add_request(question, question, params)
+        while engine.has_unfinished_requests():
+            for output in engine.step():
+                key = output.request_id, output.sample_index
+                got.setdefault(key, []).extend(output.new_token_ids)
+        return got
+
+    roomy = siblings(block_size=16)
+    assert len({tuple(tokens) for tokens in roomy.values()}) == 9
+    tight = {"block_size": 4, "num_blocks": 90, "max_num_batched_tokens": 40}
+    assert siblings(**tight, enable_prefix_caching="radix", max_num_seqs=5) == roomy
+    assert siblings(block_size=1, num_blocks=500, enable_prefix_caching="hash") == roomy

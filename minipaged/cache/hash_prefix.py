@@ -80,22 +80,21 @@ class HashPrefixCache:
 
         The chain goes on from the hash of block_ids[first - 1]; if that block is not known, all
         entries before `first` are published too. A block whose hash already stands for other
-        tokens (a collision) stays unknown, and so do those behind it. ValueError if the blocks
-        are not full, or if one is known with other tokens. Cost: one hash a block.
+        tokens (a collision) stays unknown, and so do those behind it. ValueError if a block is
+        not full, or known with other tokens; nothing changes then. Cost: one hash a block.
         """
-        _require_full(token_ids, block_ids, last, self.block_size)
         if first >= last:
             return []
         parent = self._hashes.get(block_ids[first - 1]) if first else None
         if parent is None:
             first, parent = 0, self._start(key)
-        size = self.block_size
-        for start, block_id in enumerate(block_ids[first:last], first):
-            start *= size
-            data = parent + self._pack(*token_ids[start : start + size])
-            parent = self._hash(data)
-            if not self._add(block_id, parent, data):
+        for block_id, block_hash, data in self._links(token_ids, block_ids, first, last, parent):
+            if self._contents.setdefault(block_hash, data) != data:
                 break
+            if block_id not in self._hashes:
+                self._hashes[block_id] = block_hash
+                self._holders.setdefault(block_hash, []).append(block_id)
+                self.pool.set_hash(block_id, block_hash)
         return []
 
     def forget(self, block_id: int) -> None:
@@ -120,30 +119,35 @@ class HashPrefixCache:
         """
         return self._root + ascii(key).encode()
 
-    def _add(self, block_id: int, block_hash: bytes, data: bytes) -> bool:
-        """Know a block by its hash. False if the hash stands for something else."""
-        if self._contents.setdefault(block_hash, data) != data:
-            return False
-        known = self._hashes.setdefault(block_id, block_hash)
-        if known is block_hash:
-            self._holders.setdefault(block_hash, []).append(block_id)
-            self.pool.set_hash(block_id, block_hash)
-        elif known != block_hash:
-            raise ValueError(
-                f"block {block_id} is known with other tokens: "
-                "call forget before its slots are written again"
-            )
-        return True
+    def _links(
+        self,
+        token_ids: Sequence[int],
+        block_ids: Sequence[int],
+        first: int,
+        last: int,
+        parent: bytes,
+    ) -> list[tuple[int, bytes, bytes]]:
+        """The chain through entries first … last - 1: (block, its hash, what was hashed)."""
+        size, ids, links = self.block_size, block_ids[first:last], []
+        if last * size > len(token_ids) or len(set(ids)) != last - first:
+            raise _not_full(token_ids, first, last, ids, size)
+        for entry, block_id in enumerate(ids, first):
+            data = parent + self._pack(*token_ids[entry * size : (entry + 1) * size])
+            parent = self._hash(data)
+            if self._hashes.get(block_id, parent) != parent:
+                raise ValueError(
+                    f"block {block_id} is known with other tokens: "
+                    "call forget before its slots are written again"
+                )
+            links.append((block_id, parent, data))
+        return links
 
 
-def _require_full(
-    token_ids: Sequence[int], block_ids: Sequence[int], last: int, block_size: int
-) -> None:
-    """ValueError unless there are `last` blocks and tokens to fill them."""
-    if last > len(block_ids):
-        raise ValueError(f"entries 0 to {last - 1} need {last} blocks; the table has {len(block_ids)}")
-    if last * block_size > len(token_ids):
-        raise ValueError(
-            f"entries 0 to {last - 1} need {last * block_size} tokens; the sequence has "
-            f"{len(token_ids)}: publish full blocks only"
-        )
+def _not_full(
+    token_ids: Sequence[int], first: int, last: int, block_ids: Sequence[int], block_size: int
+) -> ValueError:
+    return ValueError(
+        f"entries {first} to {last - 1} cannot be published: they need {last * block_size} "
+        f"tokens and {last - first} different blocks, the sequence has {len(token_ids)} and "
+        f"{list(block_ids)}"
+    )

@@ -31,6 +31,11 @@ def bench_scheduler_command(
     max_num_batched_tokens: Annotated[int, typer.Option(help="Token budget of a step.")] = 2048,
     arrival_rate: Annotated[float, typer.Option(help="Arrivals per step; 0: all at once.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Of lengths, tokens and arrivals.")] = 0,
+    shared_prefix: Annotated[int, typer.Option(help="Tokens that all prompts begin with.")] = 0,
+    prefix_caching: Annotated[str, typer.Option(help="hash, radix or off.")] = "off",
+    order: Annotated[
+        str, typer.Option(help="fcfs, or lpm: longest prefix match first, if prompts repeat.")
+    ] = "fcfs",
 ) -> None:
     """Time scheduling decisions, with no model.
 
@@ -44,6 +49,10 @@ def bench_scheduler_command(
         num_blocks=num_blocks,
         max_num_seqs=max_num_seqs,
         max_num_batched_tokens=max_num_batched_tokens,
+        enable_prefix_caching=prefix_caching,
+        order=order,
     )
-    workload = SyntheticWorkload(requests, prompt_len, output_len, arrival_rate, seed)
+    workload = SyntheticWorkload(
+        requests, prompt_len, output_len, arrival_rate, seed, shared_prefix=shared_prefix
+    )
     print(json.dumps(bench_scheduler(config, workload)))

@@ -23,19 +23,29 @@ class LongestPrefixFirst:
     """An OrderPolicy with a memory: how often the first in line was passed over."""
 
     def __init__(self) -> None:
-        self._first = ""
+        self._first: Request | None = None
+        self._chosen: Request | None = None
         self._passed = 0
 
     def __call__(self, waiting: Sequence[Request], manager: KVManager) -> Request:
         """Cost: O(prompt tokens of the first WINDOW requests)."""
         first = waiting[0]
-        if first.request_id != self._first:
-            self._first, self._passed = first.request_id, 0
-        is_back = first.status is RequestStatus.PREEMPTED
-        if manager.prefix is None or is_back or self._passed >= PATIENCE:
-            return first
+        self._count(first)
         prefix = manager.prefix
-        # max keeps the first of equals: without a match the order stays as they came
-        best = max(islice(waiting, WINDOW), key=lambda request: len(prefix.match(request)))
-        self._passed += best is not first
-        return best
+        if prefix is None or first.status is _PREEMPTED or self._passed >= PATIENCE:
+            self._chosen = first
+        else:
+            # max keeps the first of equals: without a match the order stays as they came
+            near = islice(waiting, WINDOW)
+            self._chosen = max(near, key=lambda request: len(prefix.match(request)))
+        return self._chosen
+
+    def _count(self, first: Request) -> None:
+        """Was another one admitted since the last question, in front of this one?"""
+        if first is not self._first:
+            self._first, self._passed = first, 0
+        elif self._chosen is not first and self._chosen and self._chosen.status is not _WAITING:
+            self._passed += 1
+
+
+_WAITING, _PREEMPTED = RequestStatus.WAITING, RequestStatus.PREEMPTED

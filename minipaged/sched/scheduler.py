@@ -112,10 +112,7 @@ class Scheduler:
         It shares the parent's blocks and runs beside it at once, if the parent runs and a place is
         free; else it is queued, and what the parent has computed is computed again. O(table).
         """
-        if (
-            parent.status is not RequestStatus.RUNNING
-            or self._num_seats >= self.config.max_num_seqs
-        ):
+        if parent.status is not RequestStatus.RUNNING or self.num_seats >= self.config.max_num_seqs:
             self.add(child)
         else:
             self._requests[child.request_id] = child
@@ -156,9 +153,10 @@ class Scheduler:
         if self.preempted:
             return
         manager, prefix = self.manager, self.manager.prefix
-        while self.waiting and self._budget > 0:
+        limit = self.config.max_num_seqs
+        while self.waiting and self._budget > 0 and self.num_seats < limit:
             request = self._order(self.waiting, manager)
-            if self._num_seats + request.num_forks_due >= self.config.max_num_seqs:
+            if self.num_seats + request.num_forks_due >= limit:
                 return
             hits = [] if prefix is None else prefix.match(request)
             if not self._may_enter(request, hits):
@@ -174,7 +172,7 @@ class Scheduler:
             self._budget -= num_new
 
     @property
-    def _num_seats(self) -> int:
+    def num_seats(self) -> int:
         """Places among max_num_seqs that are taken, or kept for samples to come."""
         return len(self.running) + self._seats_kept
 
