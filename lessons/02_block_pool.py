@@ -269,7 +269,7 @@ from minipaged.course.fixtures import PlainQueue
 
 class CarelessQueue(PlainQueue):
     def prepend(self, block_id):
-        self.ids.insert(0, block_id)
+        self._ids.insert(0, block_id)
 
 
 class CarelessPool:

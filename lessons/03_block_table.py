@@ -63,7 +63,7 @@ print(f"slot {physical} * {block_size} + {offset} = {physical * block_size + off
 # The offset is the same in the request and in memory; only the block is exchanged. From the slot to
 # bytes it is one more multiplication, by the size of one token's row.
 #
-# > **Claim E3, recomputed.** *A token's place in the pool follows from its position and the block
+# > **A claim, recomputed.** *A token's place in the pool follows from its position and the block
 # > table by one division.* For token 37 with block size 16 and 142 as the third entry: logical
 # > block 2, offset 5, slot 2277. So it is, and the cost does not grow with the length of the
 # > request.
@@ -90,12 +90,13 @@ print(f"slot {physical} * {block_size} + {offset} = {physical * block_size + off
 # | offset inside the page | offset inside the block |
 # | page fault: a page is touched that has no frame yet | the last block is full: allocate another |
 # | **without a counterpart here** | |
-# | TLB: the processor's cache of recent translations | the table itself is short, see below |
+# | TLB: the processor's cache of recent translations | the table itself is read |
 # | protection bits: read, write, execute | no code but the engine's own reaches the pool |
 #
-# Two differences. There, translation is hardware and happens at every access. Here it is a line of
-# code, and it need not wait for a fault: the scheduler knows before each step which tokens it will
-# compute, and gets their blocks in advance. Frames that two processes share have their counterpart
+# There are two differences. First, there the translation is hardware and happens at every access;
+# here it is a line of code, asked once for a block of 16 tokens and the same for all layers, which
+# is why no cache of it is needed. Second, nothing has to wait for a fault: the scheduler knows
+# before each step which tokens it will compute, and gets their blocks in advance. Frames that two processes share have their counterpart
 # as well, in lesson 05.
 #
 # ## The slots of a step
@@ -134,17 +135,20 @@ for work in trace.steps[9].work:
 # go to two stretches, because its first block was left over from somebody else and the others
 # happened to be neighbours.
 #
-# Count the entries, too. B's table changed in this step and C's did not. A table changes at one
+# And the way back? Slot 2277 lies in block 2277 // 16 = 142, at offset 5. The table has 142 as its
+# entry 2, so the position is 2 * 16 + 5 = 37.
+#
+# Count the entries, too. B's table got a fourth one in this step; C's stayed as it was. A table changes at one
 # token in 16, so the scheduler does not send whole tables to the model every step: it sends the new
 # entries.
 #
 # **Exercise 03.1** is the class behind this: `BlockTable`, with `slot`, `slot_mapping`,
 # `append_blocks` and `release`, which hands all blocks back when a request is over.
 #
-# *Is `slot` called for each token then?* Not by whoever runs the model. It gets a copy of the
-# entries and works the formula out for a whole step in one go, on tensors. But it works with *your*
-# `block_ids`. And `KVManager.check`, which compares all bookkeeping with itself, asks your `slot`
-# for the first token of every block.
+# *Is `slot` called for each token then?* Not by the part that runs the model. That part gets a copy
+# of the entries and works the formula out for a whole step in one go, on tensors. But the entries
+# are those of *your* `block_ids`. And `KVManager.check`, with which the engine's bookkeeper compares
+# all that it has noted, asks your `slot` for the first token of every block.
 #
 # ## Into the pool and back
 #
@@ -192,15 +196,18 @@ print("every bit came back:", torch.equal(read_back(k_pool, [7, 91, 142]), k))
 # %% [markdown]
 # In **exercise 03.2** you write `write_kv` for one pool, in **03.3** `gather_kv`, which reads. Both
 # can be a loop like this one; torch can also take a whole tensor of blocks and a whole tensor of
-# offsets at once. Mind the eight slots: a slot nobody wrote to holds what was there before, or NaN.
-# `gather_kv` must not return it.
+# offsets at once. Mind the eight slots: a slot nobody wrote to holds what was there before, or NaN,
+# "not a number", which spoils every sum that it enters. `gather_kv` must not return it.
 #
 # ## Does attention notice?
 #
 # Shuffle the whole pool: every block moves to another place. If the table moves along, nothing may
 # change. What attention does for the last token: its *query*, a row of numbers like a key, is
-# compared with every key; the results become weights that add up to 1; and what comes out is the
-# mean of the values with those weights.
+# compared with every key (multiplied number by number and added up, then divided by the root of
+# `head_dim`, so that long rows do not give larger results); the results become weights that add up
+# to 1 (`softmax`); and what comes out is the mean of the values with those weights. `einsum` does
+# each of the two sums for all heads at once: its text names the axes, and an axis that is missing
+# behind the arrow is summed over.
 
 
 # %%

@@ -156,15 +156,15 @@ check("03.3", gather_kv)
 # - **a** Block size 32, table `[12, 5, 88, 3]`. Which slot has the token at position 70? (An int.)
 # - **b** Block size 16, table `[7, 91, 142]`. Which position does the token in slot 1460 have? (An
 #   int.)
-# - **c** A request of 4,096 tokens, block size 16, 4 bytes an entry. How many bytes has its table?
+# - **c** A request of 6,000 tokens, block size 32, 4 bytes an entry. How many bytes has its table?
 #   (An int.)
 # - **d** Block size 16. A request with the positions 0 to 46 gets a token at position 47, and then
 #   one at position 48. How many entries of its table are new or change at the first, how many at
 #   the second? (A list of two ints.)
 # - **e** Which of these words of an operating system's paging has no counterpart in this lesson?
 #   `"page"`, `"frame"`, `"page table"`, `"page fault"`, `"offset"`, `"TLB"`. (A str.)
-# - **f** Llama-3-8B has 32 query heads, 8 KV heads, head_dim 128 and 32 layers, with numbers of 16
-#   bits. How many bytes of keys and values are in one block of 16 slots, in one layer? (An int.)
+# - **f** Llama-3-70B has 64 query heads, 8 KV heads, head_dim 128 and 80 layers, with numbers of 16
+#   bits. How many bytes of keys and values are in one block of 32 slots, in one layer? (An int.)
 
 
 # %% exercise="03.4"
@@ -174,10 +174,10 @@ def answers() -> dict[str, object]:
     return {
         "a": 88 * 32 + 70 % 32,
         "b": 1 * 16 + 1460 % 16,
-        "c": 4096 // 16 * 4,
+        "c": -(-6000 // 32) * 4,
         "d": [0, 1],
         "e": "TLB",
-        "f": 2 * 8 * 128 * 2 * 16,
+        "f": 2 * 8 * 128 * 2 * 32,
     }
     ### END SOLUTION
 

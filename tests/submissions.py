@@ -14,6 +14,7 @@ from minipaged.course.checks import lesson_00
 from minipaged.course.dev.notebook import solved_notebook, strip, text_of
 from minipaged.course.grade import Report, Result, exit_code, grade
 from minipaged.course.sandbox import Limits
+from minipaged.course.shipped import Course
 
 ROOT = Path(__file__).parents[1]
 RELEASE = ROOT / "exercises/00_tour.ipynb"
@@ -75,7 +76,7 @@ class SmallCourse:
         given: str = "",
         component: str | None = None,
     ) -> None:
-        self.folder, self.release = folder, folder / "exercises"
+        self.folder = folder
         hints = ("a", "b", "c")
         self.course = Catalog(
             (Lesson("00", "tour", "A tour", 20),),
@@ -118,8 +119,7 @@ class SmallCourse:
         return grade(
             paths,
             1,
-            course=self.course,
-            release=self.release,
+            course=Course(self.course, self.folder),
             no_copies=no_copies,
             limits=Limits(**limits) if limits else None,
         )

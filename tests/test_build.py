@@ -12,7 +12,7 @@ import pytest
 
 from minipaged.course.catalog import Catalog, Exercise, Lesson, catalog
 from minipaged.course.checks.base import check_of
-from minipaged.course.dev.build import build, find_root, stale
+from minipaged.course.dev.build import build, find_root, fresh_notebooks, strays
 from minipaged.course.dev.lint_leaks import secret_lines
 from minipaged.course.dev.notebook import (
     BEGIN,
@@ -144,7 +144,16 @@ def test_exercises_hold_no_line_of_a_solution_and_no_script(lesson):
 
 @pytest.mark.skipif(not WEIGHTS.exists(), reason="the tutor's weights are not built yet")
 def test_all_notebooks_are_in_step_with_their_sources():
-    assert stale(ROOT) == []
+    assert stale(ROOT, catalog()) == []
+
+
+def stale(root: Path, course: Catalog) -> list[str]:
+    """A line for every notebook that is out of step with its source, as `dev check` says it."""
+    fresh = [one for lesson in course.lessons for one in fresh_notebooks(root, lesson, course)]
+    lines = [
+        f"{one.target.relative_to(root).as_posix()} {one.problem}" for one in fresh if one.problem
+    ]
+    return lines + strays(root, course)
 
 
 def test_an_exercise_is_made_of_the_same_bytes_each_time(repo):

@@ -15,8 +15,9 @@ from minipaged.course.catalog import catalog
 from minipaged.course.check import CheckFailed, check
 from minipaged.course.checks import lesson_00
 from minipaged.course.checks.base import check_of
+from minipaged.course.faults import say_fault
 from minipaged.course.script import Fault, run
-from minipaged.course.verdict import judge, say_fault
+from minipaged.course.verdict import judge
 
 RIGHT = {
     "negated floor": "return -(-num_tokens // block_size)",

@@ -204,3 +204,15 @@ def test_what_was_kept_may_be_changed_and_what_was_given_may_not():
     assert good.passed
     assert (bad.problem.kind, bad.problem.operation) == ("changed", 1)
     assert bad.problem.call.startswith("f(pool, tensor float32 [2]: 10, 10)")
+
+
+def test_a_tensor_without_numbers_is_no_array_and_costs_no_observation():
+    def add(items):
+        items.append(torch.ones(2, device="meta"))
+        return items[0]
+
+    [one] = run([Operation(([],))], add)
+    assert one.fault is None
+    assert plain.decode(one.value) == plain.Other("Tensor")
+    assert plain.decode(one.args_after) == ([plain.Other("Tensor")],)
+    assert journey(torch.ones(2, device="meta")) == plain.Other("Tensor")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 
 import pytest
 from submissions import RELEASE, RIGHT, ROOT, graded, submitter
 
-from minipaged.course import grade as grading
+from minipaged.course.catalog import catalog
 from minipaged.course.checks import lesson_00
 from minipaged.course.dev.notebook import solved_notebook, text_of
 from minipaged.course.grade import grade
-from minipaged.course.sandbox import Limits
+from minipaged.course.sandbox import Limits, NoAnswer, read_answer
+from minipaged.course.script import Case, Operation
 
 
 @pytest.fixture
@@ -30,9 +32,8 @@ def test_solved_gets_full_points(submit):
 
 
 def test_the_solution_notebook_gets_full_points_without_being_executed(tmp_path):
-    notebook = solved_notebook(
-        ROOT / "solutions/00_tour.py", grading.catalog().lesson("00"), grading.catalog()
-    )
+    course = catalog()
+    notebook = solved_notebook(ROOT / "solutions/00_tour.py", course.lesson("00"), course)
     path = tmp_path / "handed_in.ipynb"
     path.write_text(text_of(notebook), encoding="utf-8")
     assert graded(path)[0].passed
@@ -170,3 +171,35 @@ def test_notebooks_are_graded_side_by_side_and_reported_in_order(submit, tmp_pat
 def test_endless_printing_is_cut_short(submit):
     source = "def blocks_needed(n, b):\n    print('x' * 10**6)\n    return -(-n // b)\n"
     assert graded(submit(source))[0].passed
+
+
+def no_rule(failure):
+    raise OverflowError("int too large to convert to float")
+
+
+@pytest.mark.parametrize("part", ["oracle", "diagnose", "explain"])
+def test_a_check_that_fails_costs_this_exercise_and_stops_no_other(submit, monkeypatch, part):
+    check = dataclasses.replace(lesson_00.CHECKS["00.1"], **{part: no_rule})
+    monkeypatch.setattr(lesson_00, "CHECKS", {"00.1": check})
+    wrong = submit("def blocks_needed(n, b):\n    return 7\n", name="a.ipynb")
+    reports = grade([wrong, submit(name="b.ipynb")], 1)
+    result = reports[0].results[0]
+    assert (result.points, result.status, result.num_cases) == (0, "no verdict", 33)
+    assert "OverflowError while judging" in result.reason and "by hand" in result.reason
+    assert reports[1].results[0].status == ("no verdict" if part == "oracle" else "passed")
+
+
+def answer(*observations) -> bytes:
+    return json.dumps({"observations": [list(observations)]}).encode()
+
+
+def test_a_value_of_what_is_kept_is_no_answer():
+    """A worker reports none; what a check does with it is anybody's guess."""
+    case = Case("kept", "A story.", (Operation((), keep="x"), Operation((), "x", "go")))
+    kept, told = [None, None, "", None], [3, None, "", None]
+    assert read_answer(answer(kept, told), "f", [case])[0][1].value == 3
+    fault = [None, [["KeyError"], "", None, ""], "", None]
+    assert read_answer(answer(fault, told), "f", [case])[0][0].fault.kinds == ["KeyError"]
+    for wrong in (answer(told, told), answer(kept), answer([0, None, "", None], told)):
+        with pytest.raises(NoAnswer, match="Nothing was checked"):
+            read_answer(wrong, "f", [case])

@@ -71,6 +71,45 @@ def test_a_refused_import_can_be_caught_like_any(submit):
     assert graded(submit(source + RIGHT))[0].passed
 
 
+OPENS = [
+    *("open({!r})", "open({!r}, 'a')", 'exec("open({!r})", {{}})', "open(3, 'wb')"),
+    "import json\njson.load(json.codecs.open({!r}))",
+    "import random\nrandom._os.fdopen(random._os.open({!r}, 0))",
+    "import random\nrandom._os.sys.modules['io'].FileIO({!r})",
+]
+
+
+@pytest.mark.parametrize("line", OPENS)
+def test_files_are_not_opened_and_that_is_said(submit, tmp_path, line):
+    (tmp_path / "note").write_text("{}", encoding="utf-8")
+    _, result = graded(submit(f"{line.format(str(tmp_path / 'note'))}\n{RIGHT}"))
+    assert (result.points, result.status) == (0, "cell fails")
+    assert "Your code raised PermissionError: files cannot be opened in a graded" in result.reason
+    assert "of the cell: `" in result.reason
+
+
+def test_nobody_reads_the_packaged_solutions(submit):
+    solved = str(ROOT / "solutions/00_tour.ipynb")
+    source = (
+        f"import json\ntry:\n    data = json.load(open({solved!r}))\nexcept OSError:\n    pass\n"
+        "else:\n    for cell in data['cells']:\n        if cell['id'] == 'ex-00-1':\n"
+        "            exec(''.join(cell['source']))\n"
+    )
+    assert graded(submit(source))[1].status == "undefined"
+    assert graded(submit(source), guarded=False)[0].passed
+
+
+def test_what_opens_files_for_the_learner_still_does(submit):
+    """Imports of modules, warnings, which show a line of a file, and the lines of a fault."""
+    source = "import warnings\nwarnings.warn('careful', stacklevel=1)\n"
+    late = RIGHT.replace("    return", "    import colorsys, fractions\n    return", 1)
+    assert "colorsys cannot be imported" in graded(submit(source + late))[1].reason
+    late = RIGHT.replace("    return", "    import fractions, statistics\n    return", 1)
+    assert graded(submit(source + late))[0].passed
+    late = RIGHT.replace("    return", "    import statistics\n    statistics.mean([])\n    return")
+    assert "in line 3 of the cell: `statistics.mean([])`" in graded(submit(late))[1].reason
+
+
 def test_torch_and_numpy_only_where_the_check_uses_tensors(submit, monkeypatch):
     source = (
         "import numpy as np\nimport torch.nn.functional as f\ndef blocks_needed(n, b):\n"

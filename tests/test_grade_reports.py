@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 from submissions import RELEASE, ROOT, graded, submitter
 
-from minipaged.course import grade as grading
+from minipaged.course import shipped
+from minipaged.course.catalog import catalog
 from minipaged.course.grade import Report, Result, exit_code, grade
 from minipaged.course.report import render, to_json
 
@@ -81,11 +82,11 @@ def test_an_exercise_copied_into_a_lesson_is_a_submission(submit, tmp_path):
 
 
 def test_a_missing_release_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setattr(grading, "__file__", str(tmp_path / "a/b/grade.py"))
+    monkeypatch.setattr(shipped, "__file__", str(tmp_path / "a/b/shipped.py"))
     with pytest.raises(FileNotFoundError, match="run `minipaged dev build`"):
-        grading.exercise_folder()
+        shipped.exercise_folder()
     with pytest.raises(FileNotFoundError, match=r"00_tour.ipynb is missing: run `minipaged dev"):
-        grade([RELEASE], 1, release=tmp_path)
+        grade([RELEASE], 1, course=shipped.Course(catalog(), tmp_path))
 
 
 def test_reports_for_people_and_for_programs(submit):
@@ -120,8 +121,8 @@ def test_no_control_character_reaches_the_terminal(submit):
 @pytest.mark.parametrize(
     ("paths", "names"),
     [
-        (["/x/ada/00_tour.ipynb", "/x/bob/00_tour.ipynb"], ["ada/00_tour.ipynb", "bob/00_"]),
-        (["some/folder/00_tour.ipynb"], ["│ 00_tour.ipynb "]),
+        (["/x/ada/00_tour.ipynb", "/x/bob/00_tour.ipynb"], ["ada/00_tour ", "bob/00_tour "]),
+        (["some/folder/00_tour.ipynb"], ["\n 00_tour "]),
         (["/x/a.ipynb", "y/b.ipynb"], ["/x/a.ipynb", "y/b.ipynb"]),
         (["/x/a.ipynb", "/y/b.ipynb"], ["/x/a.ipynb", "/y/b.ipynb"]),
         ([], []),
@@ -134,4 +135,21 @@ def test_paths_are_shown_from_their_common_folder_on(paths, names):
     if names and not names[0].startswith("/"):
         assert "/x" not in text
         assert "some" not in text
-        assert text.count("00_tour.ipynb") == 2 * len(paths)
+        assert text.count("00_tour") == 2 * len(paths)
+
+
+def test_names_stay_whole_in_a_terminal_of_80_columns():
+    names = ["01_fragmentation", "a_long_name_of_ada/01_fragmentation"]
+    result = Result("01.1", "kv_bytes_per_token", 0, 1, "not Python", "", 10, 19)
+    reports = [Report(f"/x/{name}.ipynb", "01", 1, (result,)) for name in names]
+    for some in (reports[:1], reports):
+        lines = shown(some, width=80).splitlines()
+        assert max(map(len, lines)) <= 80
+        [row] = [
+            line
+            for line in lines
+            if line.strip().startswith("01_fragmentation  ") and "01.1" in line
+        ]
+        assert "01.1 kv_bytes_per_token" in row and "10 of 19" in row and "not Python" in row
+    assert "a_long_name_of_ada/" in [line.split()[0] for line in lines if line.split()]
+    assert "a_long_name_of_ada/01_fragmentation " in shown(reports, width=100)

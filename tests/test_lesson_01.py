@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from minipaged.course.catalog import catalog
 from minipaged.course.checks.base import Failure, Raises, check_of
-from minipaged.course.checks.lesson_01_answers import QUESTIONS
+from minipaged.course.checks.lesson_01_answers import QUESTIONS as ALL_QUESTIONS
 from minipaged.course.checks.lesson_01_rows import Row
 from minipaged.course.checks.lesson_01_sums import count_bytes, count_slots
 from minipaged.course.expect import matches
@@ -21,6 +21,7 @@ from minipaged.course.script import Case, Operation
 
 ROOT = Path(__file__).parents[1]
 FIT = check_of(catalog().exercise("01.3"))
+QUESTIONS = {question.letter: question for question in ALL_QUESTIONS}
 
 
 def printed(folder: str) -> dict[str, str]:
@@ -56,7 +57,7 @@ def test_bytes_a_token(layers, kv_heads, expected):
 
 def test_sixteen_reservations_of_a_7b():
     assert count_bytes(32, 32, 128) * 8192 == 4 * 2**30
-    assert matches(QUESTIONS["a"].answer, 16 * 4)
+    assert matches(QUESTIONS["a"].expected, 16 * 4)
 
 
 def test_a_hundred_requests():
@@ -173,26 +174,12 @@ def test_a_row_knows_where_stretches_start():
     ],
 )
 def test_answers_and_their_tolerance(letter, right, wrong):
-    expected = QUESTIONS[letter].answer
+    expected = QUESTIONS[letter].expected
     assert all(matches(expected, value) for value in right)
     assert not any(matches(expected, value) for value in wrong)
 
 
-def test_no_wrong_answer_that_is_explained_is_right():
-    for question in QUESTIONS.values():
-        for value, by, said in question.wrong:
-            assert said
-            assert not any(matches(question.answer, value + d) for d in (-by, 0, by))
-
-
 # --- prose and cells ------------------------------------------------------------------------------
-
-
-def test_the_lesson_is_not_too_long():
-    text = (ROOT / "lessons/01_fragmentation.py").read_text(encoding="utf-8")
-    cells = re.split(r"^# %%", text, flags=re.MULTILINE)
-    words = [w for cell in cells if cell.startswith(" [markdown]") for w in cell.split()]
-    assert len([w for w in words if w != "#"]) <= 2500
 
 
 def test_the_lessons_prose_says_what_its_first_cells_print():

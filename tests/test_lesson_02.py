@@ -17,9 +17,9 @@ from minipaged.cache.pool import BlockPool
 from minipaged.components import Components
 from minipaged.course import plain
 from minipaged.course.catalog import catalog
-from minipaged.course.checks.base import Failure, check_of
+from minipaged.course.checks.base import AtMost, Failure, check_of
 from minipaged.course.checks.lesson_02_pool import PoolModel
-from minipaged.course.checks.lesson_02_queue import replay
+from minipaged.course.checks.lesson_02_queue import costs, replay
 from minipaged.course.fixtures import PlainQueue
 from minipaged.course.script import Case, Operation, run
 from minipaged.course.verdict import judge
@@ -151,10 +151,6 @@ def test_preemptions_are_those_of_the_run():
     )
 
 
-def test_the_lesson_is_short_enough():
-    assert len(PROSE.split()) <= 2500
-
-
 def test_the_solution_runs_as_its_prose_says():
     cells = outputs("solutions/02_block_pool.ipynb")
     assert "As many ids come out of the queue as go back into it" in SOLUTION.replace("\n# ", " ")
@@ -214,15 +210,6 @@ def test_the_pools_oracle_equals_the_reference(calls):
     assert_same("02.2", Case("random", "", tuple(operations)), BlockPool)
 
 
-@pytest.mark.parametrize("exercise_id", ["02.1", "02.2", "02.3"])
-def test_the_solution_passes_visible_and_hidden_cases(exercise_id):
-    exercise, subject = catalog().exercise(exercise_id), solved(exercise_id)
-    check = check_of(exercise)
-    for cases in (check.visible(), *map(check.hidden, range(5))):
-        seen = [run(case.operations, subject) for case in cases]
-        assert all(verdict.passed for verdict in judge(check, cases, seen, exercise.name))
-
-
 @pytest.mark.parametrize(("exercise_id", "model"), [("02.1", PlainQueue), ("02.2", PoolModel)])
 def test_every_failure_has_a_rule_and_most_a_picture(exercise_id, model):
     """Whichever operation fails first, a rule is named, and it quotes no number of the case."""
@@ -244,6 +231,38 @@ def test_hidden_scripts_refuse_often_enough_to_test_refusals():
         cases = check_of(catalog().exercise(exercise_id)).hidden(0)
         values = [value for case in cases for value in replay(case, model)[0]]
         assert sum(type(value).__name__ == "Raises" for value in values) >= 10
+
+
+def test_a_call_that_raises_is_not_said_to_take_too_many_steps():
+    case = costs(3000)
+    check = check_of(catalog().exercise("02.1"))
+    for number, operation in enumerate(case.operations[1:], 1):
+        told = {
+            fault: check.explain(Failure(case, number, AtMost(100), None, fault))
+            for fault in ("", "TypeError")
+        }
+        assert "steps" in told[""]
+        assert told["TypeError"] and "steps" not in told["TypeError"], operation
+
+
+def test_the_queues_own_list_is_nobodys_business():
+    assert not hasattr(PlainQueue(3), "ids")
+
+
+def test_hidden_cases_hold_what_a_random_one_may_miss():
+    queue, pool = (check_of(catalog().exercise(which)) for which in ("02.1", "02.2"))
+    for seed in range(20):
+        cases = queue.hidden(seed)
+        assert {case.operations[0].args[0] for case in cases} >= set(range(1, 8))
+        absent = [o for case in cases for o in case.operations if o.args[:1] == (-1,)]
+        assert {o.method for o in absent if o.method} == {"remove"}
+        assert {o.how for o in absent} == {"call", "in"}
+        frees = [
+            o.args for case in pool.hidden(seed) for o in case.operations if o.method == "free"
+        ]
+        assert ([-1],) in frees
+        around = [ids for (ids,) in frees if len(ids) > 2 and ids[0] == ids[-1] != ids[1]]
+        assert len(around) >= 2
 
 
 # --- the learner's parts in the engine -----------------------------------------------------------

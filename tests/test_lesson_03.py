@@ -9,25 +9,22 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minipaged.cache.table import BlockTable
 from minipaged.components import Components
+from minipaged.config import CacheConfig
 from minipaged.course import plain
 from minipaged.course.catalog import catalog
 from minipaged.course.checks import lesson_03_answers, lesson_03_plain, lesson_03_rows
-from minipaged.course.checks.base import Failure, check_of
+from minipaged.course.checks.base import check_of
 from minipaged.course.plain import Array
-from minipaged.course.script import run
-from minipaged.course.verdict import judge
 from minipaged.kernels import reference
 
 ROOT = Path(__file__).parents[1]
 STEM = "03_block_table"
-EXERCISES = ("03.1", "03.2", "03.3", "03.4")
 
 
 def prose(folder: str) -> str:
@@ -62,7 +59,7 @@ def test_the_lessons_prose_says_what_its_cells_print():
     picture, by_hand, mapping, into, back, same, wrong, play, cost = outputs("lessons")
     assert "It has 50 tokens in the blocks `[5, 6, 7, 0]`" in text
     assert re.search(r"^C +50 tokens, +14 empty +\[5, 6, 7, 0\]$", picture, re.MULTILINE)
-    assert "Claim E3" in text and "logical block 2, offset 5, slot 2277" in text
+    assert "A claim, recomputed" in text and "logical block 2, offset 5, slot 2277" in text
     assert by_hand.startswith("logical block 2, offset 5, physical block 142\n")
     assert by_hand.endswith("= 2277\n")
     assert "B's token is at position 48" in text and "logical block 3: slot 0" in text
@@ -104,12 +101,6 @@ def test_the_solutions_prose_says_what_its_cells_print():
     assert "FromOne: token 16 of request '0' is not in slot 16" in printed
     assert "When C's `[5, 6, 7]` gets block 0" in text
     assert "1024 // 16 + 1 = 65" in text.replace(",", "")
-
-
-def test_prose_is_short_enough():
-    source = (ROOT / "lessons" / f"{STEM}.py").read_text(encoding="utf-8")
-    words = " ".join(line[1:] for line in source.splitlines() if line.startswith("# "))
-    assert len(words.split()) <= 2500
 
 
 table_scripts = st.lists(
@@ -165,42 +156,6 @@ def as_array(tensor: torch.Tensor) -> Array:
     return plain.decode(plain.encode(tensor))
 
 
-@pytest.mark.parametrize("exercise_id", EXERCISES)
-def test_the_solution_passes_every_case(exercise_id):
-    exercise = catalog().exercise(exercise_id)
-    check, subject = check_of(exercise), solution()[exercise.name]
-    for cases in (check.visible(), *map(check.hidden, range(20))):
-        seen = [run(case.operations, subject) for case in cases]
-        assert [v.problem for v in judge(check, cases, seen, exercise.name) if not v.passed] == []
-
-
-@pytest.mark.parametrize("exercise_id", EXERCISES)
-def test_the_number_of_hidden_cases_is_true_for_every_seed(exercise_id):
-    check = check_of(catalog().exercise(exercise_id))
-    assert {len(check.hidden(seed)) for seed in range(20)} == {check.num_hidden}
-
-
-STRANGE = (None, -1, "no", [[1]], plain.Other("Thing"))
-TENSORS = tuple(
-    Array.of("float32", shape, [1.0] * n) for shape, n in (((0,), 0), ((2, 1, 1), 2), ((4,), 4))
-)
-
-
-@pytest.mark.parametrize("exercise_id", EXERCISES)
-def test_whatever_comes_back_is_explained_without_an_error(exercise_id):
-    check = check_of(catalog().exercise(exercise_id))
-    for case in check.visible():
-        expected = iter(check.oracle(case))
-        for number, operation in enumerate(case.operations):
-            right = None if operation.keep else next(expected)
-            assert isinstance(check.picture(case, number), str)
-            for got in (*STRANGE, *TENSORS):
-                told = check.explain(Failure(case, number, right, got, ""))
-                assert isinstance(told, str)
-            for fault in ("IndexError", "TypeError", "KeyError"):
-                assert isinstance(check.explain(Failure(case, number, right, None, fault)), str)
-
-
 def test_case_35_is_a_visible_case():
     """Table [3, 1], V = physical block id, uniform weights, 8 tokens, block size 4: 2.0."""
     check = check_of(catalog().exercise("03.3"))
@@ -220,25 +175,18 @@ def test_claim_e3_is_a_visible_case():
 
 
 def test_the_answers_are_right_by_the_reference():
-    right = {letter: answer for letter, (answer, _) in lesson_03_answers.QUESTIONS.items()}
+    right = {question.letter: question.answer for question in lesson_03_answers.QUESTIONS}
     table = BlockTable(32)
     table.append_blocks([12, 5, 88, 3])
     assert right["a"] == table.slot(70)
     table = BlockTable(16)
     table.append_blocks([7, 91, 142])
     assert table.slot(right["b"]) == 1460
-    assert right["c"] == len(range(0, 4096, 16)) * 4
-    manager = Components().make_manager(8, 16)
+    assert right["c"] == len(range(0, 6000, 32)) * 4
+    manager = Components().make_manager(CacheConfig(num_blocks=8))
     changes = [manager.blocks_for(n + 1) - manager.blocks_for(n) for n in (47, 48)]
     assert right["d"] == changes
-    assert right["f"] == 131_072 * 16 // 32  # claim E4: bytes a token, in 32 layers
-
-
-def test_each_wrong_answer_differs_from_the_right_one_and_from_the_others():
-    known = [(letter, repr(wrong)) for letter, wrong, _ in lesson_03_answers.MISTAKES]
-    assert len(set(known)) == len(known)
-    for letter, wrong, _ in lesson_03_answers.MISTAKES:
-        assert not plain.same(wrong, lesson_03_answers.QUESTIONS[letter][0])
+    assert right["f"] == 327_680 * 32 // 80  # claim E4: bytes a token, in 80 layers
 
 
 def test_the_solutions_table_serves_a_checked_engine(lab):

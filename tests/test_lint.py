@@ -13,6 +13,10 @@ from minipaged.course.catalog import Catalog, Exercise
 from minipaged.course.checks import lesson_00
 from minipaged.course.checks.base import Check
 from minipaged.course.dev.lint import lint
+from minipaged.course.dev.lint_cells import skeleton_faults
+
+ROOT = Path(__file__).parents[1]
+WEIGHTS = ROOT / "minipaged/model/tutor/weights"
 
 
 @pytest.fixture
@@ -265,3 +269,32 @@ def test_the_command_prints_the_lines_and_fails(course, monkeypatch, capsys):
         cli.main()
     assert exit_.value.code == 0
     assert "2 lessons and 2 exercises: nothing to mend" in capsys.readouterr().out
+
+
+def test_a_check_that_lacks_a_package_is_not_called_missing(course, monkeypatch):
+    import importlib
+
+    real = importlib.import_module
+
+    def without_scipy(name, *rest):
+        if name == "minipaged.course.checks.lesson_00":
+            raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
+        return real(name, *rest)
+
+    monkeypatch.setattr(importlib, "import_module", without_scipy)
+    lines = course.lines()
+    assert len(lines) == 2 and all("no such module" not in line for line in lines)
+    assert all("lesson_00.py: cannot be imported (No module named 'scipy')" in x for x in lines)
+
+
+def test_what_a_skeleton_adds_is_told_in_one_order():
+    names = ["zeta", "beta", "alpha", "gamma"]
+    skeleton = "".join(f"def {name}():\n    return 1\n" for name in names)
+    solution = "### BEGIN SOLUTION\nx = 1\n### END SOLUTION\n"
+    said = [fault for fault in skeleton_faults(solution, skeleton) if "take it out" in fault]
+    assert [fault.split()[3].strip(",") for fault in said] == sorted(names)
+
+
+@pytest.mark.skipif(not WEIGHTS.exists(), reason="the tutor's weights are not built yet")
+def test_nothing_is_wrong_with_the_course():
+    assert lint(ROOT) == []

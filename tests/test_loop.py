@@ -12,6 +12,8 @@ import pytest
 from workspaces import BLOCKS, call_fixture, course_fixture, fill_in, here_fixture, state  # noqa: F401
 
 from minipaged.commands import learn
+from minipaged.course import shipped
+from minipaged.course.catalog import catalog
 from minipaged.course.learner import progress
 from minipaged.course.learner.progress import NAME
 
@@ -136,6 +138,40 @@ def test_a_check_answers_soon_and_loads_no_torch(tmp_path):
     assert not loaded & {"torch", "numpy", "nbformat", "jupytext"}
 
 
+def test_another_exercise_than_the_current_one_says_where_one_stands(here, call):
+    fill_in(here, "01.1", SAME.format("FreeQueue"))
+    code, out, _ = call("check", "01.1")
+    assert code == 0 and "minipaged next" not in out
+    assert out.splitlines()[-1].startswith("All done here: you are at 00.1 blocks_needed")
+
+
+def test_in_a_checkout_nothing_comes_next(here, course, call, monkeypatch):
+    from minipaged.course.learner import desk, loop
+    from minipaged.course.learner.workspace import Place
+
+    fill_in(here, "00.1", BLOCKS)
+    checked = loop.check(
+        desk.Desk(Place(here, keeps_progress=False), course), course.catalog.exercise("00.1")
+    )
+    assert checked.passed and checked.lines[-2:] == ("All done here.", desk.NO_PROGRESS)
+
+
+@pytest.mark.parametrize("command", ["check", "hint", "solution", "reset"])
+def test_an_id_that_is_almost_one_is_guessed(here, call, command):
+    for wrong in ("1.1", "1-1", "01_1", "01,1"):
+        code, out, err = call(command, wrong)
+        assert (code, out) == (2, "") and f"exercise '{wrong}': did you mean 01.1?" in err
+    code, out, err = call("check", "01")
+    assert (code, out) == (2, "") and "01 is a lesson: name one of its exercises, 01.1, 01.2" in err
+
+
+def test_open_is_explained_where_it_stands(here, call):
+    _, out, _ = call("check")
+    assert out.count("open: not written yet.") == 1
+    fill_in(here, "00.1", WRONG)
+    assert "not written yet" not in call("check")[1]
+
+
 # hint and solution
 
 
@@ -177,6 +213,29 @@ def test_the_solution_opens_after_three_hints_or_when_solved_or_by_force(here, c
     progress.update(here / NAME, lambda p: p.done.add("01.1"))
     code, out, _ = call("solution", "01.1")
     assert code == 0 and "class FreeQueue" in out and "###" not in out
+
+
+def test_the_model_answer_of_a_lesson_is_open_to_all(here, course, call, tmp_path, monkeypatch):
+    code, out, err = call("solution", "01")
+    assert (code, out) == (2, "") and "lesson 01 has no open question" in err
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shipped, "course", lambda: shipped.Course(catalog(), ROOT))
+    for lesson in catalog().lessons:
+        code, out, err = call("solution", lesson.id)
+        assert (code, err) == (0, "")
+        assert len(out) > 200 and "###" not in out and out == out.strip() + "\n"
+        source = (ROOT / f"solutions/{lesson.stem}.py").read_text(encoding="utf-8")
+        assert f"# {out.splitlines()[0]}\n" in source
+        assert f"`minipaged solution {lesson.id}`" in source
+
+
+def test_in_a_terminal_the_model_answer_is_laid_out():
+    from rich.console import Console
+
+    console = Console(force_terminal=True, width=60, color_system="standard")
+    with console.capture() as said:
+        learn.show_text("**One** word.", console)
+    assert "**" not in said.get() and "One" in said.get()
 
 
 def test_in_a_terminal_the_solution_is_coloured():

@@ -63,6 +63,25 @@ def test_the_screen_counts_what_is_done_and_names_what_comes(here, call):
     assert "All 3 exercises are solved" in call()[1]
 
 
+def test_what_was_left_open_is_named(here, call):
+    assert "Left for later" not in call()[1]
+    progress.update(here / NAME, lambda p: setattr(p, "current", "01.2"))
+    assert "Left for later: 00.1, 01.1 (`minipaged check 00.1`)\n" in call()[1]
+    progress.update(here / NAME, lambda p: p.done.add("00.1"))
+    assert "Left for later: 01.1 (`minipaged check 01.1`)\n" in call()[1]
+    progress.update(here / NAME, lambda p: p.done.update({"01.1", "01.2"}))
+    assert "Left for later" not in call()[1]
+
+
+def test_the_help_says_every_command_in_a_whole_line(here, call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = call("--help")
+    commands = out.partition("Commands:\n")[2].splitlines()
+    assert len(commands) > 10
+    assert [line for line in commands if not line.endswith(".") or line.endswith("..")] == []
+    assert "a lesson such as 02" in " ".join(call("solution", "--help")[1].split())
+
+
 def test_a_solved_exercise_leads_to_next(here, call):
     progress.update(here / NAME, lambda p: p.done.add("00.1"))
     _, out, _ = call()

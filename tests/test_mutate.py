@@ -116,7 +116,7 @@ def test_a_tolerance_makes_the_mutants_coarse(workers):
     assert result.made == result.killed
 
 
-def test_a_mutant_that_loops_forever_is_killed_by_its_time(workers):
+def test_a_mutant_that_loops_forever_is_noticed_and_counted_apart(workers):
     cells = [
         (
             "ex-00-1",
@@ -130,7 +130,9 @@ def test_a_mutant_that_loops_forever_is_killed_by_its_time(workers):
     ]
     plain = Check(lambda: [_case(5, 2), _case(4, 2)], lambda seed: [], _oracle)
     result = mutate(EXERCISE, cells, workers, check=plain)
-    assert result.made == result.killed
+    assert result.timed_out > 0 and result.killed > 0
+    assert result.killed + result.timed_out == result.made
+    assert f"{result.killed} killed and {result.timed_out} timed out (100.0 %)" in printed(result)
 
 
 def test_a_solution_that_does_not_pass_is_refused(workers):
@@ -141,10 +143,11 @@ def test_a_solution_that_does_not_pass_is_refused(workers):
         mutate(EXERCISE, wrong, workers)
 
 
-def test_the_first_exercise_has_a_check_without_holes(workers):
-    cells = solved_cells(ROOT, EXERCISE)
-    assert [name for name, _ in cells] == ["ex-00-1"]
-    result = mutate(EXERCISE, cells, workers, known=explanations(), seed=3)
+@pytest.mark.parametrize("exercise", catalog().exercises, ids=lambda exercise: exercise.id)
+def test_a_check_has_no_hole_that_is_not_explained(workers, exercise):
+    cells = solved_cells(ROOT, exercise)
+    assert cells[-1][0] == exercise.solution_cell
+    result = mutate(exercise, cells, workers, known=explanations())
     assert result.unexplained == result.stale == ()
     assert result.made > 5
 

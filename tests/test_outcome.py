@@ -58,8 +58,16 @@ def test_a_right_class_passes():
     came = told(Stack)
     assert came.passed and (came.num_failed, came.num_cases) == (0, 1)
     assert came.lines[-1] == "All done here: on with the next cell."
-    assert told(Stack, in_notebook=False).lines[-1] == "All done here: `minipaged next` goes on."
+    said = told(Stack, in_notebook=False, then="`minipaged next` goes on").lines
+    assert said[-1] == "All done here: `minipaged next` goes on."
+    assert told(Stack, then="").lines[-1] == "All done here."
     assert any("2 more checks run at grading" in line for line in came.lines)
+
+
+def test_notes_are_told_whether_it_passed_or_not():
+    for subject in (Stack, Queue):
+        lines = told(subject, notes=["`math` is defined elsewhere."]).lines
+        assert lines.count("  note      `math` is defined elsewhere.") == 1
 
 
 def test_the_first_failure_is_told_whole():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
+
 import pytest
 
 from minipaged.course.learner import progress
@@ -106,3 +110,56 @@ def test_an_update_that_changes_nothing_writes_nothing(path):
     before = path.stat().st_mtime_ns
     progress.update(path, lambda p: p.done.add("00.1"))
     assert path.stat().st_mtime_ns == before
+
+
+def test_what_many_record_at_the_same_moment_is_all_kept(path):
+    progress.save(path, Progress(current="00.1"))
+    ids = [f"{lesson:02}.{number}" for lesson in range(10) for number in range(1, 5)]
+    errors = []
+
+    def record(one: str) -> None:
+        try:
+            progress.update(path, lambda p: p.done.add(one))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=record, args=(one,)) for one in ids]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert progress.load(path).done == set(ids)
+    assert [p.name for p in path.parent.iterdir()] == [NAME]
+
+
+def lock_of(path, seconds_ago: float):
+    lock = path.with_name(f"{NAME}.lock")
+    lock.touch()
+    made = time.time() - seconds_ago
+    os.utime(lock, (made, made))
+    return lock
+
+
+def test_a_lock_that_was_left_behind_is_taken_over(path):
+    progress.save(path, FULL)
+    lock = lock_of(path, 11)
+    assert progress.update(path, lambda p: p.done.add("02.1")).done == {*FULL.done, "02.1"}
+    assert progress.load(path).done == {*FULL.done, "02.1"} and not lock.exists()
+
+
+def test_a_lock_that_somebody_holds_is_waited_for_and_then_told(path, monkeypatch):
+    progress.save(path, FULL)
+    monkeypatch.setattr(progress, "LOCK_SECONDS", 0.2)
+    lock = lock_of(path, 0)
+    with pytest.raises(ProgressError, match=r"another command has been writing.*\.lock"):
+        progress.update(path, lambda p: p.done.add("02.1"))
+    assert progress.load(path) == FULL and lock.exists()
+    threading.Timer(0.05, lock.unlink).start()
+    assert "02.1" in progress.update(path, lambda p: p.done.add("02.1")).done
+
+
+def test_reading_waits_for_nobody(path):
+    progress.save(path, FULL)
+    lock_of(path, 0)
+    assert progress.update(path, lambda p: p.done.add("00.1")) == FULL

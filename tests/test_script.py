@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 
 import pytest
 from hypothesis import given
@@ -92,6 +93,98 @@ def test_changed_arguments_are_noticed():
     assert (bad.problem.expected, bad.problem.got) == ("([3, 1, 2],), as it was", "([1, 2, 3],)")
 
 
+def test_a_class_that_is_only_called_like_a_builtin_one_is_told_apart():
+    own_memory_error = type("MemoryError", (Exception,), {})
+    own_io_error = type("IOError", (OSError,), {})
+
+    class Meta(type):
+        __name__ = "LookupError"
+
+    class Dressed(Exception, metaclass=Meta):
+        pass
+
+    def refuse(kind):
+        raise kind("no")
+
+    def kinds(kind):
+        return run([Operation()], lambda: refuse(kind))[0].fault.kinds
+
+    assert kinds(own_memory_error) == [
+        "MemoryError (not the built-in one)",
+        "Exception",
+        "BaseException",
+    ]
+    assert kinds(own_io_error)[:2] == ["IOError (not the built-in one)", "OSError"]
+    assert kinds(ZeroDivisionError)[:2] == ["ZeroDivisionError", "ArithmeticError"]
+    assert kinds(Dressed) == ["Dressed", "Exception", "BaseException"]
+    case = Case("refuse", "", (Operation(),))
+    a_check = Check(lambda: [case], lambda seed: [], lambda case: [Raises("MemoryError")])
+    [own] = judge(a_check, [case], [run(case.operations, lambda: refuse(own_memory_error))], "f")
+    assert own.problem.reason.startswith(
+        "This call must be refused with a MemoryError. Your code raised MemoryError (not the "
+        "built-in one): no, in line "
+    )
+    assert own.problem.got == "MemoryError (not the built-in one)"
+    assert "built-in" not in own.problem.discreet_reason
+
+
+class Nameless(type):
+    """Makes classes that do not want to say what they are called."""
+
+    @property
+    def __name__(cls):
+        raise ValueError
+
+
+class Shy(metaclass=Nameless):
+    """An object of such a class."""
+
+
+def test_whatever_a_call_does_to_its_arguments_there_is_one_observation():
+    def add(items):
+        items.append(Shy())
+        return Shy()
+
+    def fill(items):
+        inner = items
+        for _ in range(100_000):
+            inner.append([])
+            inner = inner[0]
+
+    for spoil in (add, fill):
+        [one] = run(
+            [
+                Operation(
+                    ([],),
+                )
+            ],
+            spoil,
+        )
+        assert one.fault is None
+        assert one.args_after is not None
+    assert run([Operation(([],))], add)[0].value == {"other": "Shy"}
+
+
+def test_looking_at_the_arguments_afterwards_may_fail():
+    """Code that makes the interpreter itself unable to go on is not stopped, but told apart."""
+    import sys
+
+    before = sys.getrecursionlimit()
+
+    def narrow(items):
+        for _ in range(40):
+            items[:] = [list(items)]
+        depth = len(traceback.extract_stack())
+        sys.setrecursionlimit(depth + 30)
+
+    try:
+        observations = run([Operation(([],))], narrow)
+    finally:
+        sys.setrecursionlimit(before)
+    [one] = observations
+    assert one.fault is not None or one.args_after is not None
+
+
 def test_a_missing_observation_is_no_pass():
     with pytest.raises(ValueError, match="number of observations"):
         judge(STACK_CHECK, [STACK_CASE], [run(STACK_CASE.operations, Stack)[:-1]], "Stack")
@@ -136,8 +229,19 @@ def test_what_is_not_plain_is_refused_not_followed():
 
 
 @pytest.mark.parametrize(
-    "data", [{}, {"list": 3}, {"set": []}, {"dict": [[1]]}, [1], {"list": [{}]}]
+    "data",
+    [
+        *({}, {"list": 3}, {"set": []}, {"dict": [[1]]}, [1], {"list": [{}]}),
+        *(2**1000, -(2**1000), 10**400, {"list": [10**400]}, {"dict": [[10**400, 1]]}),
+    ],
 )
 def test_a_malformed_value_is_refused(data):
     with pytest.raises(ValueError):
         plain.decode(data)
+
+
+def test_an_int_of_as_many_bits_as_are_allowed_is_read():
+    assert [plain.decode(plain.encode(n)) for n in (2**1000 - 1, 1 - 2**1000)] == [
+        2**1000 - 1,
+        1 - 2**1000,
+    ]

@@ -25,15 +25,15 @@ class HashPrefixCache:
     """Which block holds which prefix, by hash(parent hash, tokens of the block).
 
     The first block has no parent: the index's root and the key stand in its place. The root is
-    random, so that nobody can work out hashes beforehand and no two processes share them. Block b
-    of n equal blocks is kept beside the first one and serves once that is forgotten.
+    random, so that nobody can work out hashes beforehand and no two processes share them. A block
+    with the hash of an older one is kept beside it and serves once that one is forgotten.
 
     block_size: tokens per block. pool: learns every known block's hash (set_hash).
     root: fixed bytes instead of random ones, for tests. hash_function: bytes to bytes. A weak one
     costs hits and never gives a wrong one as long as a block is forgotten before the blocks of
     the prefix that it stands on, which is what freeing tables tail first brings about.
 
-    Memory: about 500 bytes a known block of 16 tokens.
+    Memory: about 430 bytes a known block of 16 tokens.
     """
 
     def __init__(

@@ -51,6 +51,8 @@ class RadixPrefixCache:
 
     block_size: tokens per page. pool: is told a number that is never used twice for every known
     block (set_hash), and is asked for refcounts by evictable_tokens, protected_tokens and dump.
+
+    Memory: about 260 bytes a known block of 16 tokens.
     """
 
     def __init__(self, block_size: int, pool: BlockPoolLike) -> None:

@@ -81,7 +81,10 @@ def hint(
     exercise_id: ExerciseId = None,
     level: Annotated[int | None, typer.Option(help="Show this one (1, 2 or 3) again.")] = None,
 ) -> None:
-    """Show the next of an exercise's three hints; after them its solution is open."""
+    """Show the next of an exercise's three hints.
+
+    After them its solution is open.
+    """
     from minipaged.course.learner import loop
     from minipaged.course.learner.desk import sit_down
 
@@ -90,15 +93,31 @@ def hint(
 
 
 def solution(
-    exercise_id: ExerciseId = None,
+    exercise_id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ID]",
+            help="Such as 02.1, or a lesson such as 02; without it, the current exercise.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Also before all hints.")] = False,
 ) -> None:
-    """Show the solution of an exercise: after its hints, or when you have solved it."""
+    """Show the solution of an exercise.
+
+    It is open after the exercise's hints, or when you have solved it. With the id of a lesson: the
+    model answer of its open question, at any time.
+    """
     from rich.console import Console
 
+    from minipaged.course import shipped
     from minipaged.course.learner import loop
     from minipaged.course.learner.desk import sit_down
 
+    course = shipped.course()
+    for lesson in course.catalog.lessons:
+        if lesson.id == exercise_id:
+            show_text(loop.answers(course, lesson), Console())
+            return
     desk = sit_down()
     show_code(loop.solution(desk, desk.exercise(exercise_id), force), Console())
 
@@ -106,7 +125,10 @@ def solution(
 def next_exercise(
     skip: Annotated[bool, typer.Option("--skip", help="Leave the current one for later.")] = False,
 ) -> int:
-    """Check the current exercise and, if it passes, go on to the next one."""
+    """Check the current exercise, then go on.
+
+    If it does not pass you stay at it, unless you skip it.
+    """
     from minipaged.course.learner import loop
     from minipaged.course.learner.desk import sit_down
 
@@ -121,7 +143,10 @@ def reset(
         bool, typer.Option("--all", help="Every exercise notebook, and the progress.")
     ] = False,
 ) -> None:
-    """Put an exercise's cell back as it was handed out; the old file is kept in backups/."""
+    """Put an exercise back as it was handed out.
+
+    Only its cell is changed, and the old file is kept in backups/.
+    """
     from minipaged.course.learner import reset as back
     from minipaged.course.learner.desk import sit_down
 
@@ -136,9 +161,10 @@ def mine(
         list[str] | None, typer.Option(metavar="ID", help="Use the reference for this one.")
     ] = None,
 ) -> int:
-    """Run the engine on your own parts, over the ledger and with the tutor.
+    """Run the engine on your own parts.
 
-    The exit code is 1 if a part of yours fails; it is named.
+    It runs over the ledger first, then with the tutor. The exit code is 1 if a part of yours fails
+    there; it is named.
     """
     from minipaged.course.learner import mine_run
     from minipaged.course.learner.blame import PartFailure
@@ -148,10 +174,8 @@ def mine(
     try:
         desk = sit_down()
         parts = mine_run.choose(desk, without or ())
-        _say([*mine_run.table(desk, parts, without or ()), ""])
+        _say(mine_run.report(desk, parts, without or ()))
         if not any(part.is_own for part in parts):
-            first = f"{parts[0].exercise.id} {parts[0].exercise.name}" if parts else "coming"
-            _say([f"None of them is yours yet. The first that you can build is {first}."])
             return 0
         _say(mine_run.over_the_ledger(parts))
         _say(mine_run.over_the_tutor(parts))
@@ -207,6 +231,16 @@ def show_code(code: str, console: Console) -> None:
     from rich.syntax import Syntax
 
     console.print(Syntax(code, "python", background_color="default"))
+
+
+def show_text(text: str, console: Console) -> None:
+    """A text in Markdown: laid out in a terminal, else as it is."""
+    if not console.is_terminal:
+        print(text)
+        return
+    from rich.markdown import Markdown
+
+    console.print(Markdown(text))
 
 
 def _say(lines: list[str] | tuple[str, ...]) -> None:

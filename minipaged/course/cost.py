@@ -1,21 +1,28 @@
 """How many steps a call takes: counted, not timed, so the same on every machine.
 
-A step is a line of Python that runs, a comparison that the argument takes part in (a search through
-a list compares once an element, in C, where no line is seen), an element that list.insert has to
-move, or eight bytes of new memory (a copy of a list takes them, whoever makes it). list.pop(0),
-which moves all elements in their place, is the one search or shift that is not seen. Standard
-library only: this runs in the learner's process too.
+A step is a line of Python that runs, a comparison that a whole number among the arguments takes
+part in (a search through a list compares once an element, in C, where no line is seen), an element
+of a list, deque or array whose method goes over all of them (WHOLE), or eight bytes of new memory
+(a copy of a list takes them, whoever makes it). Not seen is what moves elements in their place
+without such a method: `del ids[k]`, `ids.pop(0)`, `ids[:0] = [x]`; nor a search by an operator that
+compares something else than the argument. Standard library only: this runs in the learner's process
+too.
 """
 
 from __future__ import annotations
 
 import sys
 import tracemalloc
-from collections.abc import Callable
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 MAX_STEPS = 10_000_000
 SMALL = 4096  # bytes: frames, numbers and the tracing itself stay below
+SEQUENCES = (list, deque, array)
+# methods that go over the elements there are; extend takes memory for those that it adds
+WHOLE = frozenset("copy count index insert remove reverse rotate sort".split())
 
 
 class _Counted(int):
@@ -36,6 +43,28 @@ def cost_of(call: Callable[..., Any], *args: Any) -> int:
     What the call keeps of them is no longer a plain int: nothing but further costs may be asked
     of the object afterwards.
     """
+    return _measure(call, [_Counted(arg) if type(arg) is int else arg for arg in args])
+
+
+def fewest(call: Callable[..., Any], arguments: Iterable[Sequence[Any]]) -> int:
+    """The steps of the cheapest of several calls; `arguments` holds a list of arguments for each.
+
+    A table that doubles when it is full makes a single call dear now and then. That is O(1) all
+    the same, over many calls; what is dear every time is not. A call that raises is repeated once
+    with plain ints, in which comparisons are not seen: to refuse any other class is right.
+    """
+    return min(_cost_of_plain(call, args) for args in arguments)
+
+
+def _cost_of_plain(call: Callable[..., Any], args: Sequence[Any]) -> int:
+    try:
+        return cost_of(call, *args)
+    except Exception:
+        return _measure(call, args)
+
+
+def _measure(call: Callable[..., Any], args: Sequence[Any]) -> int:
+    """The steps of a call with these very arguments."""
     steps = 0
 
     def trace(frame: Any, event: str, arg: Any) -> Any:
@@ -47,22 +76,28 @@ def cost_of(call: Callable[..., Any], *args: Any) -> int:
 
     def profile(frame: Any, event: str, arg: Any) -> None:
         nonlocal steps
-        if event == "c_call" and arg.__name__ == "insert":
-            inside = getattr(arg, "__self__", None)
-            steps += len(inside) if type(inside) is list else 0
+        if event == "c_call" and arg.__name__ in WHOLE:
+            steps += _length(getattr(arg, "__self__", None))
 
-    counted = [_Counted(arg) if type(arg) is int else arg for arg in args]
     _Counted.comparisons = 0
     before = sys.gettrace(), sys.getprofile()
     with _Memory() as memory:
         sys.settrace(trace)
         sys.setprofile(profile)
         try:
-            call(*counted)
+            call(*args)
         finally:
             sys.setprofile(before[1])
             sys.settrace(before[0])
     return min(steps + _Counted.comparisons + memory.num_pointers, MAX_STEPS)
+
+
+def _length(subject: Any) -> int:
+    """The elements of a list, deque or array, whatever a subclass says of its length; else 0."""
+    for kind in SEQUENCES:
+        if issubclass(type(subject), kind):
+            return kind.__len__(subject)
+    return 0
 
 
 class _Memory:

@@ -13,40 +13,40 @@ class PlainQueue:
     """A free queue (FreeQueueLike) on a list: right, and slow."""
 
     def __init__(self, num_blocks: int) -> None:
-        self.ids = list(range(num_blocks))
+        self._ids = list(range(num_blocks))
 
     def pop_head(self) -> int:
         """Take the first id; IndexError if there is none."""
-        if not self.ids:
+        if not self._ids:
             raise IndexError("the free queue is empty")
-        return self.ids.pop(0)
+        return self._ids.pop(0)
 
     def append(self, block_id: int) -> None:
         """Queue an id last; ValueError if it is queued already."""
         self._require_absent(block_id)
-        self.ids.append(block_id)
+        self._ids.append(block_id)
 
     def prepend(self, block_id: int) -> None:
         """Queue an id first; ValueError if it is queued already."""
         self._require_absent(block_id)
-        self.ids.insert(0, block_id)
+        self._ids.insert(0, block_id)
 
     def remove(self, block_id: int) -> None:
         """Take out a given id; ValueError if it is not queued."""
-        self.ids.remove(block_id)
+        self._ids.remove(block_id)
 
     def _require_absent(self, block_id: int) -> None:
-        if block_id in self.ids:
+        if block_id in self._ids:
             raise ValueError(f"block {block_id} is on the free queue already")
 
     def __contains__(self, block_id: object) -> bool:
-        return block_id in self.ids
+        return block_id in self._ids
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self._ids)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.ids)
+        return iter(self._ids)
 
 
 FIXTURES: dict[str, Any] = {"PlainQueue": PlainQueue}

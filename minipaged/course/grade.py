@@ -8,13 +8,14 @@ or patched check cell changes nothing, and the maximum is always the release's.
 
 What this protects against: code that fails, hangs, exits, prints, reads from the terminal, eats
 memory or fills the disk through its output; faked success of every kind (a verdict is not formed
-where the code runs, and silence is not success); files that are no notebook. A cell imports modules
-for data and numbers only, and a copy of the reference or of the packaged solution is named.
+where the code runs, and silence is not success); files that are no notebook; answers that a check
+cannot deal with. A cell imports modules for data and numbers only and opens no file, and a copy of
+the reference or of the packaged solution is named.
 
-What it does not: the process runs as the grader's user and is not cut off from files; nor, where
-there are no namespaces (isolate.py), from the network, and there a process that detached itself
-stays behind. The import guard is there against the easy way, not against harm. Grade strangers'
-work in a container.
+What it does not: the process runs as the grader's user. The guard on imports and files is there
+against the easy way, not against harm: who gets around it reaches what the user reaches, and, where
+there are no namespaces (isolate.py), the network, and a process that detached itself stays behind.
+Grade strangers' work in a container.
 """
 
 from __future__ import annotations
@@ -27,14 +28,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from minipaged.course import shipped
 from minipaged.course import submission as submitted
-from minipaged.course.catalog import Catalog, Exercise, Lesson, catalog
+from minipaged.course.catalog import Exercise, Lesson
 from minipaged.course.checks.base import Check, check_of
 from minipaged.course.copies import copied_from
+from minipaged.course.faults import MISSING, ONLY_THIS_CELL
 from minipaged.course.sandbox import Limits, NoAnswer, limits_for, observe
 from minipaged.course.script import Case, Observation
+from minipaged.course.shipped import Course
 from minipaged.course.submission import Submission, SubmissionError
-from minipaged.course.verdict import MISSING, ONLY_THIS_CELL, Verdict, diagnosis, judge
+from minipaged.course.verdict import Verdict, diagnosis, judge
 
 _MAX_WORKERS = 4
 # what happens in this process: one notebook at a time, since checks need not be made for threads
@@ -95,21 +99,19 @@ def grade(
     *,
     limits: Limits | None = None,
     no_copies: bool = False,
-    course: Catalog | None = None,
-    release: Path | None = None,
+    course: Course | None = None,
 ) -> list[Report]:
     """A report for every notebook; folders stand for the notebooks in them, lessons left out.
 
     seed: for the hidden checks; None draws one, which the reports state. limits: of an exercise
     (what its check needs, if left out). no_copies: a copy of the reference or of the packaged
-    solution gets no points; else it is only noted. release: the folder of the exercise notebooks
-    (exercise_folder() if left out); the solutions are in the folder beside it.
+    solution gets no points; else it is only noted. course: the installed one if left out.
     Never raises for what stands in a submission; FileNotFoundError for a path that does not exist,
     or if there is no release. Cost: about 0.1 s an exercise, 2 s if it uses tensors, at most its
     limits.seconds; notebooks are graded side by side.
     """
     seed = secrets.randbelow(2**31) if seed is None else seed
-    grader = _Grader(seed, limits, no_copies, course or catalog(), release or exercise_folder())
+    grader = _Grader(seed, limits, no_copies, course or shipped.course())
     with ThreadPoolExecutor(min(_MAX_WORKERS, os.cpu_count() or 1)) as pool:
         return list(pool.map(grader.grade, submitted.expand(paths)))
 
@@ -120,28 +122,12 @@ def exit_code(reports: Iterable[Report]) -> int:
     return 0 if reports and all(report.passed for report in reports) else 1
 
 
-def exercise_folder() -> Path:
-    """Where the release notebooks are: inside the package, else beside it in a checkout."""
-    here = Path(__file__).resolve()
-    for folder in (here.with_name("exercises"), here.parents[2] / "exercises"):
-        if any(folder.glob("*.ipynb")):
-            return folder
-    raise _no_release(here.parents[2] / "exercises")
-
-
-def _no_release(path: Path) -> FileNotFoundError:
-    return FileNotFoundError(
-        f"{path} is missing: run `minipaged dev build` in a checkout, or install minipaged again"
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Grader:
     seed: int
     limits: Limits | None
     no_copies: bool
-    course: Catalog
-    release: Path
+    course: Course
 
     def grade(self, path: Path) -> Report:
         """One submission; whatever is wrong with it is in the report."""
@@ -155,53 +141,44 @@ class _Grader:
             return self._refuse(path, None, nothing)
         if notebook.is_lesson:
             return self._refuse(path, lesson, _lesson_error(lesson))
-        release = self._release_of(lesson)
-        exercises = self.course.exercises_of(lesson.id)
+        exercises = self.course.catalog.exercises_of(lesson.id)
         originals = [self._original(e, notebook, lesson) for e in exercises]
         pairs = list(zip(exercises, originals, strict=True))
-        results = tuple(self._result(e, notebook, release, original) for e, original in pairs)
-        notes = [*_notes(notebook, release, exercises), *_copies(pairs)]
+        results = tuple(self._result(e, notebook, original) for e, original in pairs)
+        notes = [*_notes(notebook, self.course, exercises), *_copies(pairs)]
         return Report(str(path), lesson.id, self.seed, results, tuple(notes))
-
-    def _release_of(self, lesson: Lesson) -> Submission:
-        path = self.release / f"{lesson.stem}.ipynb"
-        if not path.is_file():
-            raise _no_release(path)
-        return submitted.read(path)
 
     def _lesson(self, path: Path, notebook: Submission | None) -> Lesson | None:
         """Whose notebook this is: by its exercise cells, else its metadata, else its name."""
         ids = {cell.grade_id for cell in notebook.cells} if notebook else set()
-        for exercise in self.course.exercises:
+        catalog = self.course.catalog
+        for exercise in catalog.exercises:
             if exercise.solution_cell in ids:
-                return self.course.lesson(exercise.lesson_id)
+                return catalog.lesson(exercise.lesson_id)
         claimed = notebook.lesson_id if notebook else ""
-        for lesson in self.course.lessons:
-            has_exercises = bool(self.course.exercises_of(lesson.id))
+        for lesson in catalog.lessons:
+            has_exercises = bool(catalog.exercises_of(lesson.id))
             if has_exercises and (lesson.id == claimed or path.name.startswith(lesson.stem)):
                 return lesson
         return None
 
     def _refuse(self, path: Path, lesson: Lesson | None, error: SubmissionError) -> Report:
         """No points; the maximum stays, where the lesson can be told."""
-        exercises = self.course.exercises_of(lesson.id) if lesson else []
+        exercises = self.course.catalog.exercises_of(lesson.id) if lesson else []
         results = tuple(_nothing(exercise, error.status, str(error)) for exercise in exercises)
         lesson_id = lesson.id if lesson else ""
         return Report(str(path), lesson_id, self.seed, results, error=f"{error.status}: {error}")
 
     def _original(self, exercise: Exercise, notebook: Submission, lesson: Lesson) -> str:
         """What the learner's cell is a copy of, or ""."""
-        solutions = self.release.with_name("solutions")
         try:
             with _here:
                 source = submitted.solution_source(notebook, exercise)
-                return copied_from(source, exercise, solutions, lesson.stem)
+                return copied_from(source, exercise, self.course.root / "solutions", lesson.stem)
         except SubmissionError:
             return ""
 
-    def _result(
-        self, exercise: Exercise, notebook: Submission, release: Submission, original: str
-    ) -> Result:
+    def _result(self, exercise: Exercise, notebook: Submission, original: str) -> Result:
         with _here:
             check = check_of(exercise)
             visible = check.visible()
@@ -211,28 +188,28 @@ class _Grader:
                 raise SubmissionError("copied", f"This is {original}, names aside: write your own.")
             with _here:
                 source = submitted.solution_source(notebook, exercise)
-            cells = [*_given(release, exercise), (exercise.solution_cell, source)]
+            cells = [*self.course.given(exercise), (exercise.solution_cell, source)]
             seen = observe(cells, exercise.name, cases, limits_for(check, self.limits))
         except (SubmissionError, NoAnswer) as error:
             return _nothing(exercise, error.status, str(error), len(cases))
-        with _here:
-            return _verdict(exercise, check, cases, seen, len(visible))
+        try:
+            with _here:
+                return _verdict(exercise, check, cases, seen, len(visible))
+        except Exception as error:  # the fault is the check's; the class is graded on
+            return _nothing(exercise, "no verdict", _say_no_verdict(error), len(cases))
+
+
+def _say_no_verdict(error: Exception) -> str:
+    return (
+        "The check cannot deal with what this cell answered, so nothing is passed "
+        f"({type(error).__name__} while judging). If the cell looks right, the check is at fault: "
+        "grade this exercise by hand, and report it."
+    )
 
 
 def _lesson_error(lesson: Lesson) -> SubmissionError:
     where = f"exercises/{lesson.stem}.ipynb"
     return SubmissionError("a lesson", f"This is a lesson; the exercises are in {where}.")
-
-
-def _given(release: Submission, exercise: Exercise) -> list[tuple[str, str]]:
-    """The release's given cells above an exercise's cell."""
-    given: list[tuple[str, str]] = []
-    for cell in release.cells:
-        if cell.grade_id == exercise.solution_cell:
-            return given
-        if cell.kind == "code" and "-given-" in cell.grade_id:
-            given.append((cell.grade_id, cell.source))
-    raise SubmissionError("no release", f"The release has no cell {exercise.solution_cell}.")
 
 
 def _verdict(
@@ -277,9 +254,7 @@ def _nothing(exercise: Exercise, status: str, reason: str, num_cases: int = 0) -
     return Result(exercise.id, exercise.name, 0, exercise.points, status, reason, 0, num_cases)
 
 
-def _notes(
-    notebook: Submission, release: Submission, exercises: Sequence[Exercise]
-) -> Iterable[str]:
+def _notes(notebook: Submission, course: Course, exercises: Sequence[Exercise]) -> Iterable[str]:
     """What is odd about the submission's graded cells and was put right."""
     for exercise in exercises:
         for grade_id in (exercise.solution_cell, exercise.check_cell):
@@ -289,7 +264,7 @@ def _notes(
         sources = notebook.sources(exercise.check_cell)
         if not sources:
             yield f"the check cell {exercise.check_cell} is gone: the release's checks were run"
-        elif any(source not in release.sources(exercise.check_cell) for source in sources):
+        elif set(sources) - set(course.release(exercise).sources(exercise.check_cell)):
             yield f"{exercise.check_cell} was edited: the release's checks were run"
 
 

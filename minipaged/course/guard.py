@@ -1,9 +1,9 @@
-"""What a graded cell may import, and the guard that refuses the rest.
+"""What a graded cell may import, and the guard that refuses the rest, and files.
 
-A guard against the easy way, not a wall: it keeps a cell from passing off the reference as its own
-work and says so where it happens. Whoever knows Python's insides gets around it and still gains no
-point by force, since the verdict is formed in another process (docs/GRADING.md says what stops
-what). Standard library only: this runs in the learner's process.
+A guard against the easy way, not a wall: it keeps a cell from passing off the reference or the
+packaged solution as its own work and says so where it happens. Whoever knows Python's insides gets
+around it and still gains no point by force, since the verdict is formed in another process
+(docs/GRADING.md says what stops what). Standard library only: this runs in the learner's process.
 """
 
 from __future__ import annotations
@@ -21,10 +21,23 @@ PLAIN = frozenset(
     "zlib".split()
 )
 TENSORS = frozenset({"numpy", "torch"})
+NO_FILES = (
+    "files cannot be opened in a graded cell: all that it works on comes as arguments, or stands "
+    "in the cell"
+)
+
+
+def importable(tensors: bool) -> frozenset[str]:
+    """The top-level modules that a graded cell may import. tensors: its exercise is on tensors."""
+    return PLAIN | TENSORS if tensors else PLAIN
 
 
 def install(importable: Collection[str], namespace: dict[str, Any]) -> None:
     """From now on code in `namespace` may import these top-level modules only, nobody minipaged.
+
+    And nobody opens a file, by whatever name they get hold of an `open`; what is open stays open.
+    An import is the one exception: a module that may be imported may import others. This holds
+    for the process, as long as it runs.
 
     Modules import what they like as before: a function looks its __import__ up where it was
     defined, and only this namespace gets another one. What minipaged has loaded stays alive for
@@ -33,6 +46,7 @@ def install(importable: Collection[str], namespace: dict[str, Any]) -> None:
     for name in [name for name in sys.modules if _top(name) == "minipaged"]:
         del sys.modules[name]
     sys.meta_path.insert(0, _NotMinipaged())
+    sys.addaudithook(_refuse_files)
 
     def guarded_import(
         name: str,
@@ -65,6 +79,18 @@ def refusal(name: str) -> str:
         f"{top} cannot be imported in a graded cell: only modules for data and numbers can, such "
         "as math, itertools, collections, dataclasses and random"
     )
+
+
+def _refuse_files(event: str, args: tuple[Any, ...]) -> None:
+    """Every way to open a file says so to the interpreter under the name "open" (PEP 578)."""
+    if event != "open":
+        return
+    frame = sys._getframe(1) if hasattr(sys, "_getframe") else None
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return
+        frame = frame.f_back
+    raise PermissionError(NO_FILES)
 
 
 class _NotMinipaged:

@@ -12,16 +12,9 @@ from dataclasses import dataclass
 from minipaged.course import plain
 from minipaged.course.catalog import NUM_HINTS, Exercise
 from minipaged.course.checks.base import Check
+from minipaged.course.faults import MISSING, ONLY_THIS_CELL
 from minipaged.course.script import Observation
-from minipaged.course.verdict import (
-    MISSING,
-    ONLY_THIS_CELL,
-    Problem,
-    Verdict,
-    diagnosis,
-    judge,
-    show_call,
-)
+from minipaged.course.verdict import Problem, Verdict, diagnosis, judge, show_call
 
 WIDTH = 88
 MAX_STEPS_SHOWN = 8
@@ -48,10 +41,13 @@ def outcome(
     *,
     hint: int = 0,
     in_notebook: bool = True,
+    notes: Sequence[str] = (),
+    then: str = "on with the next cell",
 ) -> Outcome:
     """Judge what was observed of the visible cases, and say it.
 
-    hint: 1, 2 or 3 shows that hint. in_notebook: which commands are named.
+    hint: 1, 2 or 3 shows that hint. in_notebook: which commands are named. notes: sentences that
+    the learner needs besides. then: what comes next, once it has passed; "" if nobody can tell.
     """
     cases = check.visible()
     verdicts = judge(check, cases, seen, exercise.name)
@@ -63,9 +59,15 @@ def outcome(
         failure = _failure(check, verdicts[first], seen[first], exercise.name, said)
         lines += ["", *failure, *_printed(seen)]
         problem = verdicts[first].problem
-        if not in_notebook and problem and problem.kind == "fault" and problem.got in MISSING:
-            lines += wrap("  note      ", ONLY_THIS_CELL)
-    lines += _next_step(exercise, hint, bool(failed), in_notebook)
+        is_missing = problem and problem.kind == "fault" and problem.got in MISSING
+        if not in_notebook and not notes and is_missing:
+            notes = [ONLY_THIS_CELL]
+    for note in notes:
+        lines += wrap("  note      ", note)
+    if failed or hint:
+        lines += _help(exercise, hint, in_notebook)
+    else:
+        lines += [f"All done here: {then}." if then else "All done here."]
     return Outcome(tuple(lines), len(failed), len(verdicts))
 
 
@@ -76,13 +78,17 @@ def _table(exercise: Exercise, verdicts: Sequence[Verdict], num_hidden: int) -> 
         lines += wrap(f"  {_mark(verdict)}  {verdict.case.name:{width}}  ", verdict.case.story)
     passed = sum(verdict.passed for verdict in verdicts)
     more = f" {num_hidden} more checks run at grading." if num_hidden else ""
+    more += " open: not written yet." if any(_mark(v) == _OPEN for v in verdicts) else ""
     return [*lines, "", f"{passed} of {len(verdicts)} passed.{more}"]
+
+
+_OPEN = "open  "
 
 
 def _mark(verdict: Verdict) -> str:
     if verdict.problem is None:
         return "passed"
-    return "open  " if verdict.problem.kind == "unsolved" else "FAILED"
+    return _OPEN if verdict.problem.kind == "unsolved" else "FAILED"
 
 
 def _failure(
@@ -142,12 +148,9 @@ def _printed(seen: Sequence[Sequence[Observation]]) -> list[str]:
     return []
 
 
-def _next_step(exercise: Exercise, hint: int, failed: bool, in_notebook: bool) -> list[str]:
+def _help(exercise: Exercise, hint: int, in_notebook: bool) -> list[str]:
     if hint:
         return ["", *wrap(f"hint {hint} of {NUM_HINTS}: ", exercise.hints[hint - 1])]
-    if not failed:
-        goes_on = "on with the next cell" if in_notebook else "`minipaged next` goes on"
-        return [f"All done here: {goes_on}."]
     call = f'check("{exercise.id}", {exercise.name}, hint=1)'
     if not in_notebook:
         call = f"`minipaged hint {exercise.id}`"

@@ -104,11 +104,18 @@ class _Encoder:
         if array is not None and len(array.data) <= MAX_BYTES:
             text = base64.b64encode(array.data).decode()
             return {"array": [array.dtype, list(array.shape), text]}
-        return {"other": str(kind.__name__)[:80]}
+        return {"other": class_name(kind)[:80]}
+
+
+def class_name(kind: type) -> str:
+    """The name that a class was given, whatever its metaclass says of it."""
+    return type.__dict__["__name__"].__get__(kind)
 
 
 def decode(data: Any) -> Any:
     """The value of an encoded form; ValueError if it is none (a hostile process may send that)."""
+    if type(data) is int and data.bit_length() > MAX_BITS:
+        raise ValueError(f"an int of more than {MAX_BITS} bits is no encoded value")
     if data is None or type(data) in (bool, int, float, str):
         return data
     if type(data) is not dict or len(data) != 1:
@@ -151,15 +158,21 @@ def _decode_array(content: list[Any]) -> Array:
 
 
 def _from_tensor(value: Any) -> Array | None:
-    """The array of a tensor, None for anything else; loads no torch."""
+    """The array of a tensor, None for anything else; loads no torch.
+
+    None also for a tensor whose numbers cannot be had, such as one on the device "meta".
+    """
     torch = sys.modules.get("torch")
-    if torch is None or type(value) is not torch.Tensor:
+    try:
+        if torch is None or type(value) is not torch.Tensor:
+            return None
+        dtype = str(value.dtype).removeprefix("torch.")
+        if dtype not in _PACKED or value.layout is not torch.strided:
+            return None
+        flat = value.detach().cpu().contiguous().reshape(-1)
+        return Array(dtype, tuple(value.shape), flat.view(torch.uint8).numpy().tobytes())
+    except Exception:
         return None
-    dtype = str(value.dtype).removeprefix("torch.")
-    if dtype not in _PACKED or value.layout is not torch.strided:
-        return None
-    flat = value.detach().cpu().contiguous().reshape(-1)
-    return Array(dtype, tuple(value.shape), flat.view(torch.uint8).numpy().tobytes())
 
 
 def to_tensor(array: Array) -> Any:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minipaged.course.grade import Report
 from minipaged.course.plain import clean
+
+_OTHER_COLUMNS = 61  # characters that all but the notebooks' names take
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,16 +25,25 @@ def render(reports: Sequence[Report], console: Console) -> None:
 
     Text from a submission is printed as text: it cannot colour the table or move the cursor.
     """
+    from rich.box import SIMPLE_HEAD
     from rich.table import Column, Table
+    from rich.text import Text
 
     names = _short([report.path for report in reports])
-    table = Table(Column("notebook", overflow="fold"), "exercise", "points", "checks", "verdict")
+    table = Table(
+        Column("notebook", overflow="fold"),
+        *(Column(title, no_wrap=True) for title in ("exercise", "points", "checks")),
+        "verdict",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
     for report, name in zip(reports, names, strict=True):
+        in_table = Text(_folded(clean(name), console.width - _OTHER_COLUMNS))
         if not report.results:
-            table.add_row(_text(name), "", "0 of 0", "", _text(report.error))
+            table.add_row(in_table, "", "0 of 0", "", _text(report.error))
         for result in report.results:
             table.add_row(
-                _text(name),
+                in_table,
                 _text(f"{result.exercise_id} {result.name}"),
                 f"{result.points} of {result.max_points}",
                 f"{result.num_passed} of {result.num_cases}",
@@ -59,6 +71,19 @@ def _short(paths: Sequence[str]) -> list[str]:
     if common == Path(common.anchor):
         return list(paths)
     return [str(Path(path).relative_to(common)) for path in paths]
+
+
+def _folded(name: str, width: int) -> str:
+    """A path for a narrow column: without its ending, a long one broken behind a folder."""
+    stem = name.removesuffix(".ipynb")
+    if len(stem) <= width:
+        return stem
+    lines = [""]
+    for part in re.findall(r"[^/]*/?", stem):
+        if len(lines[-1] + part) > width and lines[-1]:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _remarks(reports: Sequence[Report], names: Sequence[str]) -> list[str]:

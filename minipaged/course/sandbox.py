@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from minipaged.course import guard, isolate
+from minipaged.course.faults import MISSING, ONLY_THIS_CELL, say_fault
 from minipaged.course.script import (
     Case,
     Fault,
@@ -25,7 +26,6 @@ from minipaged.course.script import (
     read_observation,
     to_json,
 )
-from minipaged.course.verdict import MISSING, ONLY_THIS_CELL, say_fault
 
 if TYPE_CHECKING:
     from minipaged.course.checks.base import Check
@@ -36,6 +36,7 @@ _START = (
 )
 _START_SECONDS = 120.0  # torch, from a cold disk
 _TENSOR_BYTES = 4 * 2**30
+TIME_OVER = "time limit"  # the status of what did not answer in time
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Limits:
         """The top-level modules that the learner's cell may import; None for all."""
         if not self.guarded:
             return None
-        return sorted(guard.PLAIN | guard.TENSORS if self.tensors else guard.PLAIN)
+        return sorted(guard.importable(self.tensors))
 
 
 def limits_for(check: Check, base: Limits | None = None) -> Limits:
@@ -121,7 +122,7 @@ def read_answer(text: bytes, name: str, cases: Sequence[Case]) -> list[list[Obse
         raise NoAnswer("undefined", f"The cell defines no {name}.")
     if "borrowed" in answer:
         raise NoAnswer("not your own", f"{name} is minipaged's own, not yours: define it yourself.")
-    return _observations(answer, [len(case.operations) for case in cases])
+    return _observations(answer, cases)
 
 
 def _talk(request: bytes, limits: Limits) -> bytes:
@@ -202,13 +203,18 @@ def _parse(text: bytes) -> dict[str, Any]:
     return answer
 
 
-def _observations(answer: dict[str, Any], counts: list[int]) -> list[list[Observation]]:
+def _observations(answer: dict[str, Any], cases: Sequence[Case]) -> list[list[Observation]]:
+    """One observation per operation, and no value of what a script keeps: a worker reports none."""
     try:
         seen = [[read_observation(row) for row in rows] for rows in answer["observations"]]
     except (KeyError, TypeError, ValueError, RecursionError):
         raise unreadable() from None
-    if [len(rows) for rows in seen] != counts:
+    if [len(rows) for rows in seen] != [len(case.operations) for case in cases]:
         raise unreadable()
+    for case, rows in zip(cases, seen, strict=True):
+        pairs = zip(case.operations, rows, strict=True)
+        if any(operation.keep and one.value is not None for operation, one in pairs):
+            raise unreadable()
     return seen
 
 
@@ -224,7 +230,7 @@ def _say_cell_fault(answer: dict[str, Any]) -> str:
 def time_over(limits: Limits) -> NoAnswer:
     """The worker used up its time."""
     return NoAnswer(
-        "time limit",
+        TIME_OVER,
         f"No answer within {limits.seconds:g} seconds: is there a loop that never ends?",
     )
 

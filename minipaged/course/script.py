@@ -8,6 +8,7 @@ in the learner's process too.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import copy
 import itertools
@@ -50,7 +51,9 @@ HOW: dict[str, Any] = {
     "in": lambda target, value: value in target,
     "item": lambda target, key: target[key],
     "give": lambda target, value: value,  # keeps an argument, so that later calls can change it
-    "cost": cost.cost_of,  # how many steps the call takes; the last operations of a script only
+    # the steps of the cheapest of several calls, each with a list of arguments of its own; the last
+    # operations of a script only
+    "cost": cost.fewest,
 }
 
 
@@ -63,8 +66,9 @@ class Case(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """An exception. kinds: its class name and those of its bases. line, source: where in the
-    learner's own code it passed last; None and "" if it never was there."""
+    """An exception. kinds: its class name and those of its bases; one that only has the name of a
+    built-in exception says so. line, source: where in the learner's own code it passed last; None
+    and "" if it never was there."""
 
     kinds: list[str]
     message: str
@@ -118,12 +122,21 @@ def _carry_out(operation: Operation, kept: dict[str, Any]) -> Observation:
             raise
         except BaseException as error:
             fault = describe(error, *_OURS)
+    return Observation(value, fault, printed.text, _changed(operation, args))
+
+
+def _changed(operation: Operation, args: list[Any]) -> Any:
+    """The encoded arguments if the call changed them, else None. Never raises."""
+    if operation.how != "call":
+        return None
     # what was kept is there to be changed
     own = [k for k, arg in enumerate(operation.args) if type(arg) is not plain.Kept]
-    after = plain.encode(tuple(args[k] for k in own))
-    before = tuple(operation.args[k] for k in own)
-    changed = operation.how == "call" and not plain.same(plain.decode(after), before)
-    return Observation(value, fault, printed.text, after if changed else None)
+    try:
+        after = plain.encode(tuple(args[k] for k in own))
+        before = tuple(operation.args[k] for k in own)
+        return None if plain.same(plain.decode(after), before) else after
+    except Exception:
+        return {"other": "arguments that cannot be looked at"}
 
 
 _OURS = (__file__, cost.__file__, fixtures.__file__, plain.__file__)
@@ -174,7 +187,7 @@ class Paper:
 
 def describe(error: BaseException, *not_learner: str) -> Fault:
     """The fault behind an exception; frames of the files `not_learner` are left out."""
-    kinds = [cls.__name__ for cls in type(error).__mro__ if cls is not object]
+    kinds = [_kind(cls) for cls in type(error).__mro__ if cls is not object]
     try:
         message = str(error)[:400]
     except BaseException:
@@ -183,6 +196,19 @@ def describe(error: BaseException, *not_learner: str) -> Fault:
         return Fault(kinds, str(error.msg), error.lineno, (error.text or "").strip()[:120])
     line, source = _learners_line(error.__traceback__, not_learner)
     return Fault(kinds, message, line, source)
+
+
+_BUILT_IN = {
+    name: cls
+    for name, cls in vars(builtins).items()
+    if isinstance(cls, type) and issubclass(cls, BaseException)
+}
+
+
+def _kind(cls: type) -> str:
+    """A class's name; one that only has the name of a built-in exception is told apart."""
+    name = plain.class_name(cls)
+    return name if _BUILT_IN.get(name, cls) is cls else f"{name} (not the built-in one)"
 
 
 def _learners_line(tb: TracebackType | None, not_learner: Sequence[str]) -> tuple[int | None, str]:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minipaged.course import submission
-from minipaged.course.catalog import Catalog, Exercise, catalog
-from minipaged.course.grade import exercise_folder
-from minipaged.course.submission import Submission, SubmissionError
+from minipaged.course.catalog import Catalog, Exercise, Lesson, catalog
+from minipaged.course.submission import BEGIN, END, Submission, SubmissionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +42,30 @@ class Course:
         return submission.solution_source(self.release(exercise), exercise)
 
     def given(self, exercise: Exercise) -> list[tuple[str, str]]:
-        """The release's given cells above an exercise's cell: (grade id, source) each."""
+        """The release's given cells above an exercise's cell: (grade id, source) each.
+
+        SubmissionError if the release has no such cell.
+        """
         given: list[tuple[str, str]] = []
         for cell in self.release(exercise).cells:
             if cell.grade_id == exercise.solution_cell:
-                break
+                return given
             if cell.kind == "code" and "-given-" in cell.grade_id:
                 given.append((cell.grade_id, cell.source))
-        return given
+        raise SubmissionError("no release", f"The release has no cell {exercise.solution_cell}.")
 
     def solution(self, exercise: Exercise) -> str:
         """The solved cell, without the markers around what was the learner's to write."""
-        stem = self.catalog.lesson(exercise.lesson_id).stem
-        solved = _read(self.root / f"solutions/{stem}.ipynb")
+        solved = self._solved(self.catalog.lesson(exercise.lesson_id))
         return _without_marks(submission.solution_source(solved, exercise))
+
+    def model_answers(self, lesson: Lesson) -> list[str]:
+        """What answers the open questions of a lesson: a text in Markdown each."""
+        cells = self._solved(lesson).cells
+        return [_without_marks(cell.source) for cell in cells if "-open-" in cell.grade_id]
+
+    def _solved(self, lesson: Lesson) -> Submission:
+        return _read(self.root / f"solutions/{lesson.stem}.ipynb")
 
 
 @functools.cache
@@ -65,20 +74,27 @@ def course() -> Course:
     return Course(catalog(), exercise_folder().parent)
 
 
-# as notebook.BEGIN and END, which cannot be had without loading nbformat
-_MARKS = ("### BEGIN SOLUTION", "### END SOLUTION")
+def exercise_folder() -> Path:
+    """Where the release notebooks are: inside the package, else beside it in a checkout."""
+    here = Path(__file__).resolve()
+    for folder in (here.with_name("exercises"), here.parents[2] / "exercises"):
+        if any(folder.glob("*.ipynb")):
+            return folder
+    raise FileNotFoundError(f"{here.parents[2] / 'exercises'} is missing: {_REPAIR}")
+
+
+_REPAIR = "run `minipaged dev build` in a checkout, or install minipaged again"
 
 
 def _without_marks(source: str) -> str:
     lines = source.splitlines(keepends=True)
-    return "".join(line for line in lines if line.strip() not in _MARKS)
+    return "".join(line for line in lines if line.strip() not in (BEGIN, END))
 
 
 def _read(path: Path) -> Submission:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing: {_REPAIR}")
     try:
         return submission.read(path)
     except SubmissionError as error:
-        raise FileNotFoundError(
-            f"{path}: {error} It belongs to the course: run `minipaged dev build` in a checkout, "
-            "or install minipaged again"
-        ) from None
+        raise FileNotFoundError(f"{path}: {error} It belongs to the course: {_REPAIR}") from None

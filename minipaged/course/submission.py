@@ -20,6 +20,8 @@ from minipaged.course import plain
 from minipaged.course.catalog import Exercise
 
 MAX_BYTES = 50 * 2**20
+# in a solved cell: around what is the learner's to write
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
 class SubmissionError(Exception):

@@ -7,13 +7,13 @@ code can put the arguments into whatever is quoted of it.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from minipaged.course import expect, plain
 from minipaged.course.checks.base import Check, Failure, Raises, Row
+from minipaged.course.faults import say_fault
 from minipaged.course.script import Case, Fault, Observation, Operation
 
 
@@ -146,22 +146,6 @@ def _judge_raise(expected: Raises, fault: Fault | None, quote: bool) -> tuple[st
     return None
 
 
-def say_fault(fault: Fault, quote: bool = True) -> str:
-    """An exception in words; with quote also its own words and the learner's line."""
-    name = fault.kinds[0] if quote else next(filter(_is_builtin, fault.kinds), "an exception")
-    said = f"Your code raised {name}" + (f": {fault.message}" if quote and fault.message else "")
-    if fault.kinds[0] == "SystemExit":
-        said = "Your code ended the program (SystemExit); it should return a value instead"
-    if fault.line is None:
-        return f"{said}. It happened at the call itself: compare name and parameters with the task."
-    source = f": `{fault.source}`" if quote and fault.source else "."
-    return f"{said}, in line {fault.line} of the cell{source}"
-
-
-def _is_builtin(kind: str) -> bool:
-    return isinstance(getattr(builtins, kind, None), type)
-
-
 def _wrong_type(got: Any, expected: Any, printed: str, quote: bool) -> str:
     wanted = _TYPES.get(type(expected), type(expected).__name__)
     if got is None and printed.strip():
@@ -202,9 +186,6 @@ _CLASS_ADVICE = {
     "builtin_function_or_method": "Return the result of the function: call it.",
     "method": "This is a method and not its result: keep the line `@property` above it.",
 }
-# exceptions of a cell that looks for something in another one, and what to say about it
-MISSING = ("NameError", "ModuleNotFoundError")
-ONLY_THIS_CELL = "Only this cell is graded: it must hold the imports and helpers that it uses."
 _TYPES: dict[type, str] = {
     bool: "a bool (True or False)",
     int: "an int (a whole number)",
@@ -231,10 +212,16 @@ def show_call(operation: Operation, name: str) -> str:
         "in": f"{args} in {target}",
         "item": f"{target}[{args}]",
         "give": args,
-        "cost": f"steps of {target}({args})",
+        "cost": f"fewest steps of {_show_each(target, operation)}",
     }
     call = forms.get(operation.how, f"{target}({args})")
     return f"{operation.keep} = {call}" if operation.keep else call
+
+
+def _show_each(target: str, operation: Operation) -> str:
+    """The calls of which the cheapest counts: queue.remove(5), queue.remove(7)."""
+    calls = operation.args[0] if operation.how == "cost" else []
+    return ", ".join(f"{target}({', '.join(map(_show_argument, args))})" for args in calls)
 
 
 def _show_argument(arg: Any) -> str:

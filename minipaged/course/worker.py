@@ -41,11 +41,9 @@ def main() -> None:
     sys.argv = [""]
     Path(started).touch()
     limit(request["limits"])
-    text = json.dumps(
-        answer(request["cells"], request["name"], request["scripts"], request["importable"])
-    )
     with contextlib.suppress(OSError), os.fdopen(out, "w", encoding="ascii") as file:
-        file.write(text)
+        asked = (request[key] for key in ("cells", "name", "scripts", "importable"))
+        file.write(json.dumps(answer(*asked)))
     os._exit(0)
 
 

@@ -158,6 +158,8 @@ class Scheduler:
             request = self._order(self.waiting, manager)
             if self.num_seats + request.num_forks_due >= limit:
                 return
+            if not manager.pool.num_free:
+                return  # whatever is cached, one token has to be computed: spare the look-up
             hits = [] if prefix is None else prefix.match(request)
             if not self._may_enter(request, hits):
                 return

@@ -30,7 +30,8 @@ class Failure(NamedTuple):
     """The first operation of a case that went wrong.
 
     number: its place in case.operations. got: the decoded answer, None if there was a fault.
-    fault: the class name of the exception, "" if there was none.
+    fault: the class name of the exception, "" if there was none. Both may be anything that a
+    hostile process sends: any plain value, also for an operation that is kept, and any name.
     """
 
     case: Case
@@ -62,6 +63,9 @@ class Check:
         be, as a few lines of text; "" if there is nothing to draw.
     tensors: the scripts use tensors, so the learner's process loads torch.
     secret: what is expected is never shown: the answer to a question is the learner's to find.
+
+    diagnose, explain and picture must not raise, whatever came: an answer that they are given is
+    anything that plain.decode can give back.
     """
 
     visible: Callable[[], list[Case]]

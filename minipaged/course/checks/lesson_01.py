@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minipaged.course.checks.lesson_01_answers import ANSWERS
+from minipaged.course.checks.lesson_01_answers import CHECK as ANSWERS
 from minipaged.course.checks.lesson_01_fit import FIRST_FIT
 from minipaged.course.checks.lesson_01_sums import KV_BYTES, MEMORY_USE
 

@@ -150,7 +150,7 @@ def visible() -> list[Case]:
 
 
 def hidden(seed: int) -> list[Case]:
-    """Twelve random scripts of 40 steps."""
+    """Twelve random scripts of 50 steps."""
     rng = random.Random(f"01.3/{seed}")
     return [_random_case(rng) for _ in range(12)]
 
@@ -159,7 +159,7 @@ def _random_case(rng: random.Random) -> Case:
     num_slots = rng.randrange(8, 40)
     row, steps = Row(num_slots), []
     longest = rng.choice((num_slots // 4, num_slots // 3, num_slots // 2))
-    for _ in range(40):
+    for _ in range(50):
         starts = [slot for slot in range(num_slots) if row.starts(slot)]
         kind = rng.choice("aaaafffng")
         if kind == "f" and starts and rng.random() < 0.85:
@@ -167,7 +167,7 @@ def _random_case(rng: random.Random) -> Case:
         elif kind == "f":
             step = f"f{rng.randrange(-1, num_slots + 1)}"
         else:
-            step = f"a{rng.randrange(1, longest + 2)}" if kind == "a" else kind
+            step = f"a{rng.randrange(-1, longest + 2)}" if kind == "a" else kind
         row.do(_STEPS[step[0]](step[1:])[0])
         steps.append(step)
     return _script("hidden", "Other requests, in another order.", num_slots, [*steps, "n", "g"])

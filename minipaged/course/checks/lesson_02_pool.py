@@ -62,98 +62,111 @@ class PoolModel:
                 self.free_queue.insert(0, block_id)
 
 
+# name, story, blocks, steps: "allocate2", "share0", "free0,1" are calls; "held0,1" asks for the
+# refcounts of 0 and 1, "left" for num_free, "queue" for the free queue
+ALONE = (
+    ("a fresh pool", "Six blocks, nobody holds one.", 6, "blocks left queue held0"),
+    (
+        "two blocks for A",
+        "A asks for two blocks, then for none.",
+        *(6, "allocate2 held0,1,2 left queue allocate0 left"),
+    ),
+    (
+        "one comes back",
+        "Of four blocks one is allocated, then freed.",
+        *(4, "allocate1 left free0 left held0"),
+    ),
+    (
+        "too much at once",
+        "Four of six blocks are held; three more are asked for, then the two that are left.",
+        *(6, "allocate4 allocate3 left queue held4,5 allocate2 left"),
+    ),
+    (
+        "a table comes back",
+        "A's table is [0, 1, 2] and B's is [3, 4]. A finishes, then B; C needs three blocks.",
+        *(6, "allocate3 allocate2 free0,1,2 queue free3,4 queue allocate3 queue"),
+    ),
+)
+TOGETHER = (
+    (
+        "two holders",
+        "B's table takes in A's first block. A finishes, then B.",
+        *(4, "allocate2 share0 held0,1 free0,1 queue held0 free0 queue left held0"),
+    ),
+    (
+        "an idle block is wanted again",
+        "A gave both blocks back. Before anybody else gets them, B asks for block 1.",
+        *(4, "allocate2 free0,1 share1 held1 left queue allocate3"),
+    ),
+    (
+        "sharing what does not exist",
+        "A list holds a good id and one that no block has. It is refused as a whole.",
+        *(4, "allocate1 share0,2,4 held0,2 queue share2,-1 queue"),
+    ),
+    (
+        "freed after a copy",
+        "A's table is [0, 1]; B's is a copy of it, until B writes and gets block 2 in place of "
+        "block 1. B finishes, then A, then A once more by mistake.",
+        *(6, "allocate2 share0,1 allocate1 free1 held0,1,2 free0,2 free0,1 held0,1,2 queue"),
+        "free0,1 queue left",
+    ),
+    (
+        "twice in one call",
+        "Block 0 has two holders that finish in one call. Then two more are given back.",
+        *(4, "allocate1 share0 free0,0 left queue held0 free0,0 queue held0"),
+    ),
+    (
+        "twice, with another between",
+        "Block 0 has two holders and stands in the list twice, before and behind block 1.",
+        *(4, "allocate2 share0 free0,1,0 held0,1 queue left"),
+    ),
+    (
+        "one too many in a list",
+        "A's table is [0, 1, 2]. By mistake block 1 stands in the list twice. In other lists "
+        "stand ids that nobody has.",
+        *(6, "allocate3 free0,1,2,1 held0,1,2 left queue free2,5 held2 queue free2,6 held2 queue"),
+        "allocate3 free-1 held5 left",
+    ),
+)
+
+
 def visible() -> list[Case]:
-    """Each rule once; case 10 in three parts and case 11 are the field's own."""
-    return [*_alone(), *_together()]
+    """One holder a block: allocating and freeing; then several, and what must be refused."""
+    return [_case(*row) for row in (*ALONE, *TOGETHER)]
 
 
-def _alone() -> list[Case]:
-    """One holder a block: allocating and freeing."""
-    return [
-        _case(
-            "a fresh pool", "Six blocks, nobody holds one.", 6, NUM_BLOCKS, FREE, QUEUE, *_refs(0)
-        ),
-        _case(
-            "two blocks for A",
-            "A asks for two blocks, then for none.",
-            6,
-            *(_allocate(2), *_refs(0, 1, 2), FREE, QUEUE, _allocate(0), FREE),
-        ),
-        _case(
-            "one comes back",
-            "Of four blocks one is allocated, then freed.",
-            4,
-            *(_allocate(1), FREE, _free(0), FREE, *_refs(0)),
-        ),
-        _case(
-            "too much at once",
-            "Four of six blocks are held; three more are asked for, then the two that are left.",
-            6,
-            *(_allocate(4), _allocate(3), FREE, QUEUE, *_refs(4, 5), _allocate(2), FREE),
-        ),
-        _case(
-            "a table comes back",
-            "A's table is [0, 1, 2] and B's is [3, 4]. A finishes, then B; C needs three blocks.",
-            6,
-            *(_allocate(3), _allocate(2), _free(0, 1, 2), QUEUE, _free(3, 4), QUEUE),
-            *(_allocate(3), QUEUE),
-        ),
-    ]
+def _case(name: str, story: str, num_blocks: int, *steps: str) -> Case:
+    words = " ".join(steps).split()
+    return _script(name, story, num_blocks, *(one for word in words for one in _steps(word)))
 
 
-def _together() -> list[Case]:
-    """Several holders a block, and what must be refused."""
-    return [
-        _case(
-            "two holders",
-            "B's table takes in A's first block. A finishes, then B.",
-            4,
-            *(_allocate(2), _share(0), *_refs(0, 1), _free(0, 1), QUEUE, *_refs(0)),
-            *(_free(0), QUEUE, FREE, *_refs(0)),
-        ),
-        _case(
-            "an idle block is wanted again",
-            "A gave both blocks back. Before anybody else gets them, B asks for block 1.",
-            4,
-            *(_allocate(2), _free(0, 1), _share(1), *_refs(1), FREE, QUEUE, _allocate(3)),
-        ),
-        _case(
-            "sharing what does not exist",
-            "A list holds a good id and one that no block has. It is refused as a whole.",
-            4,
-            *(_allocate(1), _share(0, 2, 4), *_refs(0, 2), QUEUE, _share(2, -1), QUEUE),
-        ),
-        _case(
-            "freed after a copy",
-            "A's table is [0, 1]; B's is a copy of it, until B writes and gets block 2 in place of "
-            "block 1. B finishes, then A, then A once more by mistake.",
-            6,
-            *(_allocate(2), _share(0, 1), _allocate(1), _free(1), *_refs(0, 1, 2)),
-            *(_free(0, 2), _free(0, 1), *_refs(0, 1, 2), QUEUE, _free(0, 1), QUEUE, FREE),
-        ),
-        _case(
-            "twice in one call",
-            "Block 0 has two holders that finish in one call. Then two more are given back.",
-            4,
-            *(_allocate(1), _share(0), _free(0, 0), FREE, QUEUE, *_refs(0), _free(0, 0)),
-            *(QUEUE, *_refs(0)),
-        ),
-        _case(
-            "one too many in a list",
-            "A's table is [0, 1, 2]. By mistake block 1 stands in the list twice. In other lists "
-            "stand ids that nobody has.",
-            6,
-            *(_allocate(3), _free(0, 1, 2, 1), *_refs(0, 1, 2), FREE, QUEUE),
-            *(_free(2, 5), *_refs(2), QUEUE, _free(2, 6), *_refs(2), QUEUE),
-            *(_allocate(3), _free(-1), *_refs(5), FREE),
-        ),
-    ]
+def _steps(word: str) -> list[Operation]:
+    """A step as ALONE and TOGETHER have it."""
+    name = word.rstrip("-,0123456789")
+    ids = [int(number) for number in word.removeprefix(name).split(",") if number]
+    if name in ASKED:
+        return [ASKED[name]]
+    if name == "held":
+        return _refs(*ids)
+    return [_allocate(*ids) if name == "allocate" else Operation((ids,), "pool", name)]
 
 
 def hidden(seed: int) -> list[Case]:
-    """16 random scripts on pools of other sizes, about a third of their calls to be refused."""
+    """16 random scripts on pools of other sizes, about a third of their calls to be refused, and 2
+    in which a block stands in a list twice."""
     rng = random.Random(f"02.2/{seed}")
-    return [_random_case(rng) for _ in range(16)]
+    return [_random_case(rng) for _ in range(16)] + [_twice(rng) for _ in range(2)]
+
+
+def _twice(rng: random.Random) -> Case:
+    """All blocks are held; one that is held twice stands in a list around others."""
+    num_blocks = rng.randrange(3, 9)
+    around, *between = rng.sample(range(num_blocks), rng.randrange(2, num_blocks + 1))
+    refs = _refs(*range(num_blocks))
+    calls = [_allocate(num_blocks), _free(-1), _share(-1), _share(around)]
+    calls.append(_free(around, *between, around))
+    steps = [one for call in calls for one in (call, QUEUE, *refs)]
+    return _script("hidden", "A pool of another size.", num_blocks, *steps, FREE)
 
 
 def _random_case(rng: random.Random) -> Case:
@@ -165,7 +178,7 @@ def _random_case(rng: random.Random) -> Case:
         with contextlib.suppress(*REFUSALS):  # such a call stays in the script: it is to be refused
             getattr(model, operation.method)(*operation.args)
         operations += [operation, QUEUE, *_refs(*range(num_blocks))]
-    return _case("hidden", "A pool of another size.", num_blocks, *operations, FREE)
+    return _script("hidden", "A pool of another size.", num_blocks, *operations, FREE)
 
 
 def _random_call(rng: random.Random, model: PoolModel) -> Operation:
@@ -197,12 +210,13 @@ def _refs(*block_ids: int) -> list[Operation]:
     return [Operation((block_id,), "pool", "refcount") for block_id in block_ids]
 
 
-NUM_BLOCKS = Operation((), "pool", "num_blocks", how="get")
 FREE = Operation((), "pool", "num_free", how="get")
 QUEUE = Operation((), "pool", "free_queue", how="list")
+BLOCKS = Operation((), "pool", "num_blocks", how="get")
+ASKED = {"left": FREE, "queue": QUEUE, "blocks": BLOCKS}
 
 
-def _case(name: str, story: str, num_blocks: int, *operations: Operation) -> Case:
+def _script(name: str, story: str, num_blocks: int, *operations: Operation) -> Case:
     made = Operation((num_blocks, plain.Kept("PlainQueue")), keep="pool")
     return Case(name, story, (made, *operations))
 

@@ -134,7 +134,8 @@ SLOTS = (
 )
 RULES = {
     "slot": SLOTS + " A position without a slot is an IndexError.",
-    "slot_mapping": SLOTS + " slot_mapping lists the slots of start … end - 1.",
+    "slot_mapping": SLOTS + " slot_mapping lists the slots of start … end - 1; "
+    "a position without a slot is an IndexError.",
     "append_blocks": "append_blocks puts the ids behind those that are there, and returns nothing.",
     "release": "release returns block_ids, head first, and the table is empty afterwards.",
     "block_ids": "block_ids lists all blocks that the table holds, in the order of the tokens.",

@@ -19,136 +19,6 @@ from minipaged.course.script import Case, Operation
 NAN = float("nan")
 
 
-def visible_write() -> list[Case]:
-    """The cases of 03.2 in the notebook."""
-    empty = Array.of("float32", (4, 2, 1, 1), [NAN] * 8)
-    return [
-        _written("one token", "An empty pool (NaN) of 4 blocks of 2 slots.", empty, ([5], [1.5])),
-        _written(
-            "one step",
-            "Two tokens of one request and one of another, in slots far apart.",
-            empty,
-            ([2, 3, 7], [1, 2, 3]),
-        ),
-        _written(
-            "any order",
-            "Slots that go down: row i of `new` belongs in slot slot_mapping[i].",
-            empty,
-            ([7, 1, 4], [1, 2, 3]),
-        ),
-        _written(
-            "what is there stays",
-            "Every slot of the pool is in use; one token is written.",
-            _numbered("float32", (4, 2, 1, 1)),
-            ([5], [-1]),
-        ),
-        _written(
-            "rows, not numbers",
-            "Two KV heads of three numbers each: a token has a whole row.",
-            _numbered("float32", (2, 2, 2, 3)),
-            ([2, 1], [*range(-1, -13, -1)]),
-        ),
-        _written(
-            "other numbers", "A pool of float64.", _numbered("float64", (2, 2, 1, 2)), ([3], [7, 8])
-        ),
-        _written("nothing to write", "A step without tokens.", empty, ([], [])),
-        Case(
-            "two steps",
-            "What the first step wrote is still there after the second.",
-            (
-                Operation((empty,), keep="pool", how="give"),
-                _write([4, 5], [1, 2], empty),
-                _write([6, 0], [3, 4], empty),
-                Operation((), "pool", how="get"),
-            ),
-        ),
-    ]
-
-
-def hidden_write(seed: int) -> list[Case]:
-    """10 pools of other sizes, each written to twice."""
-    rng = random.Random(f"03.2/{seed}")
-    return [_hidden_write(rng, k) for k in range(10)]
-
-
-def _hidden_write(rng: random.Random, k: int) -> Case:
-    shape = (rng.randrange(2, 7), rng.choice((1, 2, 3, 4, 8)), rng.choice((1, 2)), 1 + k % 3)
-    pool = _numbered(_dtype(k), shape)
-    operations = [Operation((pool,), keep="pool", how="give")]
-    slots, width = shape[0] * shape[1], shape[2] * shape[3]
-    for _ in range(2):
-        chosen = rng.sample(range(slots), rng.randrange(1, slots + 1))
-        rows = [float(-rng.randrange(1, 10_000)) for _ in range(len(chosen) * width)]
-        operations += [_write(chosen, rows, pool), Operation((), "pool", how="get")]
-    return Case("hidden", "A pool of another size.", tuple(operations))
-
-
-def visible_gather() -> list[Case]:
-    """The cases of 03.3 in the notebook."""
-    pool, numbered = _block_numbers(), _numbered("float32", (4, 4, 1, 1))
-    return [
-        _gathered(
-            "by block number",
-            "Every slot of the pool holds the number of its physical block. The table says "
-            "[3, 1]: the mean of what is read is 2.",
-            pool,
-            ([3, 1], 8),
-        ),
-        _gathered(
-            "in order", "Every slot holds its own number.", numbered, ([1, 2], 8), ([2, 0, 1], 12)
-        ),
-        _gathered(
-            "a begun block",
-            "6 tokens in two blocks of 4: the last two slots were never written (NaN).",
-            Array.of("float32", (4, 4, 1, 1), [*range(6), NAN, NAN, *range(8, 16)]),
-            ([3, 1], 6),
-        ),
-        _gathered("one token", "A single token, and more than one block.", numbered, ([2, 3], 1)),
-        _gathered(
-            "a longer table",
-            "Entries behind the last token's block are left over from elsewhere and mean nothing.",
-            numbered,
-            ([2, 1, 999, -1], 7),
-        ),
-        _gathered(
-            "rows, not numbers",
-            "Two KV heads of three numbers each.",
-            _numbered("float32", (3, 2, 2, 3)),
-            ([2, 0], 3),
-        ),
-        _gathered(
-            "other numbers",
-            "A pool of float64, and a table of 32-bit numbers.",
-            _numbered("float64", (3, 2, 1, 2)),
-            ([1, 0], 4),
-            dtype="int32",
-        ),
-        _gathered("nothing yet", "No token: a tensor without rows.", numbered, ([2, 3], 0)),
-    ]
-
-
-def hidden_gather(seed: int) -> list[Case]:
-    """10 pools of other sizes, each read twice."""
-    rng = random.Random(f"03.3/{seed}")
-    return [_hidden_gather(rng, k) for k in range(10)]
-
-
-def _hidden_gather(rng: random.Random, k: int) -> Case:
-    blocks, size = rng.randrange(3, 8), rng.choice((1, 2, 3, 4, 8))
-    pool = _numbered(_dtype(k), (blocks, size, 1 + k % 2, 1 + k % 3))
-    reads = []
-    for _ in range(2):
-        table = rng.sample(range(blocks), rng.randrange(2, blocks + 1))
-        tokens = rng.randrange(1, len(table) * size + 1)
-        reads.append((table + [10_000] * (k % 3), tokens))
-    dtype = ("int64", "int32")[k % 2]
-    return _gathered("hidden", "A pool of another size.", pool, *reads, dtype=dtype)
-
-
-def _dtype(k: int) -> str:
-    return ("float32", "float64", "int64", "float32", "float32")[k % 5]
-
-
 def _numbered(dtype: str, shape: tuple[int, ...]) -> Array:
     """Every slot holds its own number; in further places of its row a fraction is added."""
     slots, width = shape[0] * shape[1], shape[2] * shape[3]
@@ -157,10 +27,6 @@ def _numbered(dtype: str, shape: tuple[int, ...]) -> Array:
     return Array.of(
         dtype, shape, [step * slot + part for slot in range(slots) for part in fractions]
     )
-
-
-def _block_numbers() -> Array:
-    return Array.of("float32", (4, 4, 1, 1), [slot // 4 for slot in range(16)])
 
 
 def _write(slots: Sequence[int], rows: Iterable[float], pool: Array) -> Operation:
@@ -183,6 +49,143 @@ def _gathered(
     calls = [Operation((Kept("pool"), table, tokens)) for table, tokens in tables]
     give, look = Operation((pool,), keep="pool", how="give"), Operation((), "pool", how="get")
     return Case(name, story, (give, *calls, look))
+
+
+EMPTY = Array.of("float32", (4, 2, 1, 1), [NAN] * 8)
+WRITTEN = (
+    _written("one token", "An empty pool (NaN) of 4 blocks of 2 slots.", EMPTY, ([5], [1.5])),
+    _written(
+        "one step",
+        "Two tokens of one request and one of another, in slots far apart.",
+        EMPTY,
+        ([2, 3, 7], [1, 2, 3]),
+    ),
+    _written(
+        "any order",
+        "Slots that go down: row i of `new` belongs in slot slot_mapping[i].",
+        EMPTY,
+        ([7, 1, 4], [1, 2, 3]),
+    ),
+    _written(
+        "what is there stays",
+        "Every slot of the pool is in use; one token is written.",
+        _numbered("float32", (4, 2, 1, 1)),
+        ([5], [-1]),
+    ),
+    _written(
+        "rows, not numbers",
+        "Two KV heads of three numbers each: a token has a whole row.",
+        _numbered("float32", (2, 2, 2, 3)),
+        ([2, 1], [*range(-1, -13, -1)]),
+    ),
+    _written(
+        "other numbers", "A pool of float64.", _numbered("float64", (2, 2, 1, 2)), ([3], [7, 8])
+    ),
+    _written("nothing to write", "A step without tokens.", EMPTY, ([], [])),
+    Case(
+        "two steps",
+        "What the first step wrote is still there after the second.",
+        (
+            Operation((EMPTY,), keep="pool", how="give"),
+            _write([4, 5], [1, 2], EMPTY),
+            _write([6, 0], [3, 4], EMPTY),
+            Operation((), "pool", how="get"),
+        ),
+    ),
+)
+
+
+def visible_write() -> list[Case]:
+    """The cases of 03.2 in the notebook."""
+    return list(WRITTEN)
+
+
+def hidden_write(seed: int) -> list[Case]:
+    """10 pools of other sizes, each written to twice."""
+    rng = random.Random(f"03.2/{seed}")
+    return [_hidden_write(rng, k) for k in range(10)]
+
+
+def _hidden_write(rng: random.Random, k: int) -> Case:
+    shape = (rng.randrange(2, 7), rng.choice((1, 2, 3, 4, 8)), rng.choice((1, 2)), 1 + k % 3)
+    pool = _numbered(_dtype(k), shape)
+    operations = [Operation((pool,), keep="pool", how="give")]
+    slots, width = shape[0] * shape[1], shape[2] * shape[3]
+    for _ in range(2):
+        chosen = rng.sample(range(slots), rng.randrange(1, slots + 1))
+        rows = [float(-rng.randrange(1, 10_000)) for _ in range(len(chosen) * width)]
+        operations += [_write(chosen, rows, pool), Operation((), "pool", how="get")]
+    return Case("hidden", "A pool of another size.", tuple(operations))
+
+
+BY_BLOCK = Array.of("float32", (4, 4, 1, 1), [slot // 4 for slot in range(16)])
+BY_SLOT = _numbered("float32", (4, 4, 1, 1))
+GATHERED = (
+    _gathered(
+        "by block number",
+        "Every slot of the pool holds the number of its physical block. The table says "
+        "[3, 1]: the mean of what is read is 2.",
+        BY_BLOCK,
+        ([3, 1], 8),
+    ),
+    _gathered(
+        "in order", "Every slot holds its own number.", BY_SLOT, ([1, 2], 8), ([2, 0, 1], 12)
+    ),
+    _gathered(
+        "a begun block",
+        "6 tokens in two blocks of 4: the last two slots were never written (NaN).",
+        Array.of("float32", (4, 4, 1, 1), [*range(6), NAN, NAN, *range(8, 16)]),
+        ([3, 1], 6),
+    ),
+    _gathered("one token", "A single token, and more than one block.", BY_SLOT, ([2, 3], 1)),
+    _gathered(
+        "a longer table",
+        "Entries behind the last token's block are left over from elsewhere and mean nothing.",
+        BY_SLOT,
+        ([2, 1, 999, -1], 7),
+    ),
+    _gathered(
+        "rows, not numbers",
+        "Two KV heads of three numbers each.",
+        _numbered("float32", (3, 2, 2, 3)),
+        ([2, 0], 3),
+    ),
+    _gathered(
+        "other numbers",
+        "A pool of float64, and a table of 32-bit numbers.",
+        _numbered("float64", (3, 2, 1, 2)),
+        ([1, 0], 4),
+        dtype="int32",
+    ),
+    _gathered("nothing yet", "No token: a tensor without rows.", BY_SLOT, ([2, 3], 0)),
+)
+
+
+def visible_gather() -> list[Case]:
+    """The cases of 03.3 in the notebook."""
+    return list(GATHERED)
+
+
+def hidden_gather(seed: int) -> list[Case]:
+    """10 pools of other sizes, each read twice."""
+    rng = random.Random(f"03.3/{seed}")
+    return [_hidden_gather(rng, k) for k in range(10)]
+
+
+def _hidden_gather(rng: random.Random, k: int) -> Case:
+    blocks, size = rng.randrange(3, 8), rng.choice((1, 2, 3, 4, 8))
+    pool = _numbered(_dtype(k), (blocks, size, 1 + k % 2, 1 + k % 3))
+    reads = []
+    for _ in range(2):
+        table = rng.sample(range(blocks), rng.randrange(2, blocks + 1))
+        tokens = rng.randrange(1, len(table) * size + 1)
+        reads.append((table + [10_000] * (k % 3), tokens))
+    dtype = ("int64", "int32")[k % 2]
+    return _gathered("hidden", "A pool of another size.", pool, *reads, dtype=dtype)
+
+
+def _dtype(k: int) -> str:
+    return ("float32", "float64", "int64", "float32", "float32")[k % 5]
 
 
 def _oracle(case: Case, call: Callable[..., tuple[Any, Array]]) -> list[Any]:

@@ -25,6 +25,7 @@ from minipaged.course.dev.notebook import (
     strip,
     text_of,
 )
+from minipaged.course.learner.workspace import is_checkout
 
 REBUILD = "run `minipaged dev build`"
 _BELONGS = {"lessons": (".py", ".ipynb"), "exercises": (".ipynb",), "solutions": (".py", ".ipynb")}
@@ -33,7 +34,7 @@ _BELONGS = {"lessons": (".py", ".ipynb"), "exercises": (".ipynb",), "solutions":
 def find_root(start: Path) -> Path:
     """The repository that a folder is in; BuildError if it is in none."""
     for folder in (start.resolve(), *start.resolve().parents):
-        if (folder / "minipaged/course/catalog.toml").is_file() and (folder / "solutions").is_dir():
+        if is_checkout(folder):
             return folder
     raise BuildError(f"{start} is not in a checkout of minipaged: go there to build its notebooks")
 
@@ -81,17 +82,6 @@ def build(
         one.target.parent.mkdir(exist_ok=True)
         one.target.write_text(text_of(one.notebook), encoding="utf-8", newline="\n")
     return [one.target for one in todo]
-
-
-def stale(root: Path, course: Catalog | None = None) -> list[str]:
-    """A line for every notebook that is out of step with its source, and what to do; executes
-    nothing. BuildError if a source itself is wrong."""
-    course = course or catalog()
-    fresh = [one for lesson in course.lessons for one in fresh_notebooks(root, lesson, course)]
-    lines = [
-        f"{one.target.relative_to(root).as_posix()} {one.problem}" for one in fresh if one.problem
-    ]
-    return lines + strays(root, course)
 
 
 def strays(root: Path, course: Catalog) -> list[str]:
@@ -155,4 +145,4 @@ def _execute(notebook: NotebookNode, root: Path, target: Path) -> None:
     try:
         execute(notebook, root)
     except BuildError as error:
-        raise BuildError(f"{target.relative_to(root)}: {error}") from None
+        raise BuildError(f"{target.relative_to(root).as_posix()}: {error}") from None

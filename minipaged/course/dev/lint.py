@@ -145,8 +145,8 @@ def _exercise_lines(material: _Material, exercise: Exercise, runner: Runner) -> 
         yield f"{where}: {fault}"
     try:
         check = check_of(exercise)
-    except ModuleNotFoundError:
-        yield f"minipaged/course/checks/{exercise.check}.py: no such module: write it"
+    except ModuleNotFoundError as error:
+        yield _say_missing(exercise.check, error)
         return
     except LookupError as error:
         yield f"minipaged/course/checks/{error}"
@@ -156,6 +156,13 @@ def _exercise_lines(material: _Material, exercise: Exercise, runner: Runner) -> 
     for fault in runner.skeleton_faults(exercise, check, skeleton):
         yield f"{where} {fault}"
     yield from _hidden_lines(material, exercise, check, runner.seed)
+
+
+def _say_missing(check: str, error: ModuleNotFoundError) -> str:
+    file = f"minipaged/course/checks/{check}.py"
+    if error.name == f"minipaged.course.checks.{check}":
+        return f"{file}: no such module: write it"
+    return f"{file}: cannot be imported ({error}): install what it needs, or mend the import"
 
 
 def _hidden_lines(

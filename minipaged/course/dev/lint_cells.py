@@ -47,7 +47,7 @@ def _signature_faults(solved: dict[str, str], stripped: dict[str, str]) -> Itera
             yield (
                 f"the skeleton has `{stripped[name]}`, the solution `{wanted}`: make them the same"
             )
-    for name in stripped.keys() - solved.keys():
+    for name in sorted(stripped.keys() - solved.keys()):
         yield f"the skeleton defines {name}, the solution does not: take it out"
 
 

@@ -1,8 +1,9 @@
 """`minipaged dev mutate`: does the check of an exercise notice small mistakes in its solution?
 
 Each mutant of the solution (mutants.py) runs the visible cases and hidden ones from a seed, in a
-warm worker. It is killed if a case fails or there is no answer. What survives shows a hole in the
-check, or is explained (survivors.py).
+warm worker. It is killed if a case fails or there is no answer. One that does not end in time is
+counted apart: mostly it loops forever, but a machine that stands still looks the same. What
+survives shows a hole in the check, or is explained (survivors.py).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from minipaged.course.dev.mutants import Mutant, mutants
 from minipaged.course.dev.notebook import solved_notebook
 from minipaged.course.dev.survivors import Explanation, Result, explanations, render, sort_out
 from minipaged.course.dev.warm import WarmWorker
-from minipaged.course.sandbox import Limits, NoAnswer, limits_for
+from minipaged.course.sandbox import TIME_OVER, Limits, NoAnswer, limits_for
 from minipaged.course.script import Case
 from minipaged.course.verdict import judge
 
@@ -124,16 +125,18 @@ def mutate(
     tried = made
     if limit is not None and limit < len(made):
         tried = sorted(random.Random(seed).sample(made, limit), key=lambda mutant: mutant.line)
-    survivors = []
+    survivors, timed_out = [], 0
     threads = ThreadPoolExecutor(workers.count)
     try:
-        passed = threads.map(trial.passes, tried)
-        for done, (mutant, has_passed) in enumerate(zip(tried, passed, strict=True), 1):
-            survivors += [mutant] if has_passed else []
+        fates = threads.map(trial.fate, tried)
+        for done, (mutant, fate) in enumerate(zip(tried, fates, strict=True), 1):
+            survivors += [mutant] if fate == "survives" else []
+            timed_out += fate == "timed out"
             advance(done, len(tried))
     finally:
         threads.shutdown(cancel_futures=True)
-    return sort_out(exercise, len(made), len(tried), survivors, known)
+    result = sort_out(exercise, len(made), len(tried), survivors, known)
+    return dataclasses.replace(result, timed_out=timed_out)
 
 
 def run(
@@ -211,9 +214,12 @@ class _Trial:
         seconds = max(1.0, 10 * (time.monotonic() - began))
         self.limits = dataclasses.replace(self.limits, seconds=seconds)
 
-    def passes(self, mutant: Mutant) -> bool:
-        """Whether the check lets a mutant through."""
-        return not self._first_failure(mutant.source)
+    def fate(self, mutant: Mutant) -> str:
+        """What the check makes of a mutant: "killed", "timed out" or "survives"."""
+        failure = self._first_failure(mutant.source)
+        if failure.startswith(TIME_OVER):
+            return "timed out"
+        return "killed" if failure else "survives"
 
     def _first_failure(self, source: str) -> str:
         """The name of the first case that fails, or why there is no answer; "" if all pass."""

@@ -25,8 +25,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from minipaged.course.catalog import Catalog, Lesson
+from minipaged.course.submission import BEGIN, END
 
-BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
 TEXT_STUB = ("YOUR ANSWER HERE",)
 _KINDS = ("exercise", "check", "given", "open")

@@ -48,7 +48,8 @@ class Explanation:
 @dataclass(frozen=True, slots=True)
 class Result:
     """One exercise. made: mutants that there are; tried: of them were run. The explained come with
-    their explanation. stale: explanations of nothing; known only if all mutants were run."""
+    their explanation. stale: explanations of nothing; known only if all mutants were run.
+    timed_out: how many did not end in time."""
 
     exercise: Exercise
     made: int
@@ -56,11 +57,12 @@ class Result:
     unexplained: tuple[Mutant, ...]
     explained: tuple[tuple[Mutant, Explanation], ...] = ()
     stale: tuple[Explanation, ...] = ()
+    timed_out: int = 0
 
     @property
     def killed(self) -> int:
-        """How many the check failed."""
-        return self.tried - len(self.unexplained) - len(self.explained)
+        """How many the check failed, in time."""
+        return self.tried - self.timed_out - len(self.unexplained) - len(self.explained)
 
 
 def explanations(path: Path = SURVIVORS) -> list[Explanation]:
@@ -122,9 +124,11 @@ def _counts(result: Result) -> str:
     exercise, tried = result.exercise, f"{result.tried} mutants"
     if result.tried < result.made:
         tried = f"{result.tried} of {result.made} mutants"
-    rate = f"{100 * result.killed / result.tried:.1f} %" if result.tried else "nothing to change"
+    noticed = result.killed + result.timed_out
+    rate = f"{100 * noticed / result.tried:.1f} %" if result.tried else "nothing to change"
+    late = f" and {result.timed_out} timed out" if result.timed_out else ""
     return (
-        f"{exercise.id} {exercise.name}: {tried}, {result.killed} killed ({rate}), "
+        f"{exercise.id} {exercise.name}: {tried}, {result.killed} killed{late} ({rate}), "
         f"{len(result.explained)} explained, {len(result.unexplained)} unexplained"
     )
 

@@ -192,10 +192,9 @@ def _child(request: dict[str, Any], out: int, folder: str) -> None:
     os.environ.update(HOME=folder, TMPDIR=folder, TEMP=folder)
     tempfile.tempdir = None  # it was looked up in the helper already
     worker.limit(request["limits"])
-    asked = (request[key] for key in ("cells", "name", "scripts", "importable"))
-    text = json.dumps(worker.answer(*asked))
     with os.fdopen(out, "w", encoding="ascii") as file:
-        file.write(text)
+        asked = (request[key] for key in ("cells", "name", "scripts", "importable"))
+        file.write(json.dumps(worker.answer(*asked)))
     os._exit(0)
 
 

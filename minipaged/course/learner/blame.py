@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import TypeVar
 
+from minipaged.cache.manager import InvariantError
 from minipaged.course.mine import Part
 
 T = TypeVar("T")
+_MAX_FOUND = 3
 
 
 class PartFailure(Exception):
@@ -65,8 +67,8 @@ def _in_time(run: Callable[[Sequence[Part]], T], parts: Sequence[Part], seconds:
             values.append(run(parts))
         except Exception as error:
             errors.append(error)
-        except SystemExit as error:
-            errors.append(RuntimeError(f"own code ended the program ({error!r})"))
+        except BaseException as error:  # own code may raise what nobody catches
+            errors.append(_as_exception(error))
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
@@ -78,6 +80,14 @@ def _in_time(run: Callable[[Sequence[Part]], T], parts: Sequence[Part], seconds:
     if errors:
         raise errors[0]
     return values[0]
+
+
+def _as_exception(error: BaseException) -> Exception:
+    """SystemExit, or a class of one's own, as an error like any other: with its lines and notes."""
+    own = RuntimeError(f"own code raised {type(error).__name__}, which ends a program: {error}")
+    for note in getattr(error, "__notes__", []):
+        own.add_note(note)
+    return own.with_traceback(error.__traceback__)
 
 
 def _say(part: Part, where: str, error: Exception) -> str:
@@ -92,8 +102,15 @@ def _reason(error: Exception) -> str:
     """What went wrong and, if it was there, the learner's own line."""
     step = ", ".join(getattr(error, "__notes__", []))
     kind = "" if isinstance(error, AssertionError | _Endless) else f"{type(error).__name__}: "
-    said = f"{step}{': ' if step else ''}{kind}{error}"
+    said = f"{step}{': ' if step else ''}{kind}{_cut(error)}"
     return said + _own_line(reversed(list(traceback.walk_tb(error.__traceback__))))
+
+
+def _cut(error: Exception) -> str:
+    """Its message; of what the ledger found, the beginning: one mistake breaks much at once."""
+    found = str(error).split("; ") if isinstance(error, InvariantError) else [str(error)]
+    more = [f"… and {len(found) - _MAX_FOUND} more"] if len(found) > _MAX_FOUND else []
+    return "; ".join(found[:_MAX_FOUND] + more)
 
 
 def _own_line(frames: Iterable[tuple[FrameType, int]]) -> str:

@@ -5,12 +5,13 @@ In a checkout of the repository there is no state: whatever would be remembered 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from minipaged.course import shipped, submission
-from minipaged.course.catalog import Exercise
+from minipaged.course.catalog import Catalog, Exercise
 from minipaged.course.learner import progress, workspace
 from minipaged.course.learner.progress import Progress
 from minipaged.course.learner.workspace import NoWorkspace, Place
@@ -30,7 +31,7 @@ class Desk:
     def exercise(self, exercise_id: str | None) -> Exercise:
         """The exercise with this id, else the current one; ValueError if there is none."""
         if exercise_id is not None:
-            return self.course.catalog.exercise(exercise_id)
+            return find_exercise(self.course.catalog, exercise_id)
         if not self.place.keeps_progress:
             first = self.course.catalog.exercises[0].id
             raise ValueError(
@@ -78,6 +79,20 @@ class Desk:
                 f"`minipaged {command}` works in a workspace, and {self.place.root} is a checkout: "
                 "`minipaged init DIR` makes one"
             )
+
+
+def find_exercise(catalog: Catalog, exercise_id: str) -> Exercise:
+    """The exercise with this id; ValueError says which was perhaps meant, or which there are."""
+    known = {exercise.id for exercise in catalog.exercises}
+    numbers = re.fullmatch(r"(\d{1,2})\D(\d)", exercise_id)
+    meant = f"{int(numbers[1]):02}.{numbers[2]}" if numbers else ""
+    if exercise_id not in known and meant in known:
+        raise ValueError(f"there is no exercise {exercise_id!r}: did you mean {meant}?")
+    of_lesson = catalog.exercises_of(exercise_id)
+    if of_lesson:
+        ids = ", ".join(exercise.id for exercise in of_lesson)
+        raise ValueError(f"{exercise_id} is a lesson: name one of its exercises, {ids}")
+    return catalog.exercise(exercise_id)
 
 
 def sit_down(start: Path | None = None) -> Desk:

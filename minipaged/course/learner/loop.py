@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minipaged.course.catalog import NUM_HINTS, Exercise
+from minipaged.course import selfcontained
+from minipaged.course.catalog import NUM_HINTS, Exercise, Lesson
 from minipaged.course.checks.base import check_of
 from minipaged.course.learner.desk import NO_PROGRESS, Desk
 from minipaged.course.learner.loop_show import next_step
 from minipaged.course.learner.progress import Progress
 from minipaged.course.outcome import outcome, wrap
 from minipaged.course.sandbox import NoAnswer, limits_for, observe
+from minipaged.course.shipped import Course
 from minipaged.course.submission import SubmissionError
 
 UNTOUCHED = (
@@ -51,15 +53,38 @@ def _checked(desk: Desk, exercise: Exercise) -> Checked:
         the_check = check_of(exercise)
         cells = [*desk.course.given(exercise), (exercise.solution_cell, source)]
         cases = the_check.visible()
+        notes = _notes(desk, exercise, source, the_check.tensors)
         seen = observe(cells, exercise.name, cases, limits_for(the_check))
-    except (SubmissionError, NoAnswer) as error:
+    except SubmissionError as error:
         return Checked((f"{where}: {error}",), passed=False)
-    came = outcome(exercise, the_check, seen, in_notebook=False)
+    except NoAnswer as error:
+        return Checked((f"{where}: {error}", *notes), passed=False)
+    then = _then(desk, exercise)
+    came = outcome(exercise, the_check, seen, in_notebook=False, notes=notes, then=then)
     lines = came.lines
     if not came.passed and source == desk.course.stub(exercise):
         lines += tuple(wrap("", UNTOUCHED))
     summary = f"{exercise.id} {exercise.name}: {came.num_cases} of {came.num_cases} passed."
     return Checked(lines, came.passed, summary if came.passed else "")
+
+
+def _notes(desk: Desk, exercise: Exercise, source: str, tensors: bool) -> list[str]:
+    """What the cell takes from other cells of the notebook, and what is refused in it."""
+    cells = desk.read(exercise).cells
+    others = [c for c in cells if c.kind == "code" and c.grade_id != exercise.solution_cell]
+    elsewhere = set().union(*(selfcontained.defined(cell.source) for cell in others))
+    given = [text for _, text in desk.course.given(exercise)]
+    return selfcontained.notes(source, tensors=tensors, given=given, elsewhere=elsewhere)
+
+
+def _then(desk: Desk, exercise: Exercise) -> str:
+    """What comes after an exercise that has passed: it need not be the current one."""
+    if not desk.place.keeps_progress:
+        return ""
+    current = desk.current(desk.place.progress())
+    if current.id == exercise.id:
+        return "`minipaged next` goes on"
+    return f"you are at {current.id} {current.name}, `minipaged` shows what to do there"
 
 
 def hint(desk: Desk, exercise: Exercise, level: int | None) -> list[str]:
@@ -111,6 +136,17 @@ def solution(desk: Desk, exercise: Exercise, force: bool) -> str:
             f"({seen} of {NUM_HINTS} shown; `minipaged hint {exercise.id}`); --force shows it now"
         )
     return desk.course.solution(exercise).rstrip()
+
+
+def answers(course: Course, lesson: Lesson) -> str:
+    """The model answer of a lesson's open question; ValueError if it has none."""
+    found = [answer.strip() for answer in course.model_answers(lesson)]
+    if not found:
+        raise ValueError(
+            f"lesson {lesson.id} has no open question; `minipaged solution {lesson.id}.1` shows "
+            "the solution of an exercise"
+        )
+    return "\n\n---\n\n".join(found)
 
 
 def go_on(desk: Desk, skip: bool) -> Checked:

@@ -18,6 +18,7 @@ def where(desk: Desk) -> list[str]:
         *(_lesson(desk, state, lesson, here) for lesson in catalog.lessons),
         "",
         *next_step(desk, state),
+        *_left_for_later(desk, state, here),
     ]
     missing = [n for n in desk.course.notebooks() if not (desk.place.root / n).exists()]
     if missing:
@@ -49,6 +50,14 @@ def next_step(desk: Desk, state: Progress) -> list[str]:
         *(f"  {number}. {step}" for number, step in enumerate(steps, 1)),
         "`minipaged lab` opens the notebooks.",
     ]
+
+
+def _left_for_later(desk: Desk, state: Progress, here: Exercise) -> list[str]:
+    """The open exercises before the current one."""
+    exercises = desk.course.catalog.exercises
+    before = exercises[: exercises.index(here)]
+    left = [exercise.id for exercise in before if exercise.id not in state.done]
+    return [f"Left for later: {', '.join(left)} (`minipaged check {left[0]}`)"] if left else []
 
 
 def _lesson(desk: Desk, state: Progress, lesson: Lesson, here: Exercise) -> str:

@@ -15,9 +15,13 @@ from minipaged.components import Components
 from minipaged.config import EngineConfig
 from minipaged.course import mine
 from minipaged.course.catalog import Exercise
+from minipaged.course.checks.base import check_of
 from minipaged.course.learner.blame import attempt
 from minipaged.course.learner.desk import Desk
 from minipaged.course.mine import Part
+from minipaged.course.sandbox import NoAnswer, limits_for, observe
+from minipaged.course.submission import SubmissionError
+from minipaged.course.verdict import judge
 from minipaged.engine import Engine
 from minipaged.exec.sim_exec import SimConfig, SimExecutor
 from minipaged.workload import SyntheticWorkload, replay
@@ -60,28 +64,76 @@ def choose(desk: Desk, without: Collection[str]) -> list[Part]:
 def _latest(desk: Desk, group: Sequence[Exercise], without: Collection[str]) -> Part:
     for exercise in reversed(group):
         if exercise.id not in without and desk.notebook(exercise).exists():
-            part = mine.load(desk, exercise)
+            passes = passes_check(desk, exercise)
+            part = mine.load(desk, exercise, passes=passes)
             if part.is_own:
-                return part
+                return replace(part, passes=passes)
     return mine.reference(desk.course, group[-1])
 
 
-def table(desk: Desk, parts: Sequence[Part], without: Collection[str]) -> list[str]:
-    """Component, part, whose it is, exercise: a line each."""
-    rows = [("component", "part", "whose", "exercise")]
+def passes_check(desk: Desk, exercise: Exercise) -> bool:
+    """Whether the learner's cell passes the visible cases of its check; nothing is recorded.
+
+    Cost: a process start, none while the cell is as it was handed out.
+    """
+    try:
+        source = desk.source(exercise)
+        if source == desk.course.stub(exercise):
+            return False
+        check = check_of(exercise)
+        cells = [*desk.course.given(exercise), (exercise.solution_cell, source)]
+        cases = check.visible()
+        seen = observe(cells, exercise.name, cases, limits_for(check))
+    except (SubmissionError, NoAnswer):
+        return False
+    return all(verdict.passed for verdict in judge(check, cases, seen, exercise.name))
+
+
+def report(desk: Desk, parts: Sequence[Part], without: Collection[str]) -> list[str]:
+    """Component, part, whose it is, exercise, and whether its check passes: a line each. Then what
+    is left to say before the parts run."""
+    rows = [("component", "part", "whose", "exercise", "check")]
+    failing = []
     for part in parts:
         exercise = part.exercise
+        note, check = _why_reference(desk, exercise, without), ""
+        if part.is_own:
+            note, check = "", "passes" if part.passes else "FAILS"
+            failing += [exercise.id] if check == "FAILS" else []
         whose = "yours" if part.is_own else "reference"
-        note = "" if part.is_own else _why_reference(desk, exercise, without)
-        rows.append((exercise.component or "", exercise.name, whose, exercise.id + note))
+        rows.append((exercise.component or "", exercise.name, whose, exercise.id + note, check))
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(map(str.ljust, row, wide)).rstrip() for row in rows]
+    lines = ["  ".join(map(str.ljust, row, wide)).rstrip() for row in rows]
+    for exercise_id in failing:
+        lines += [
+            f"{exercise_id} fails its check, whatever the engine makes of it: "
+            f"`minipaged check {exercise_id}` says where."
+        ]
+    return [*lines, ""] + (
+        [] if any(part.is_own for part in parts) else [_none(desk, parts, without)]
+    )
+
+
+def _none(desk: Desk, parts: Sequence[Part], without: Collection[str]) -> str:
+    """Why nothing is run."""
+    left_out = [desk.course.catalog.exercise(exercise_id) for exercise_id in without]
+    if any(_is_begun(desk, exercise) for exercise in left_out):
+        return "All of your parts are left out, so there is nothing to run."
+    first = f"{parts[0].exercise.id} {parts[0].exercise.name}" if parts else "coming"
+    return f"None of them is yours yet. The first that you can build is {first}."
 
 
 def _why_reference(desk: Desk, exercise: Exercise, without: Collection[str]) -> str:
     if exercise.id in without:
         return " (left out)"
     return " (not solved)" if desk.notebook(exercise).exists() else " (no notebook)"
+
+
+def _is_begun(desk: Desk, exercise: Exercise) -> bool:
+    try:
+        return desk.source(exercise) != desk.course.stub(exercise)
+    except SubmissionError:
+        return False
 
 
 def over_the_ledger(parts: Sequence[Part]) -> list[str]:
@@ -150,7 +202,7 @@ def _serve(components: Components) -> LedgerRun:
             engine.check()
             if run.steps > _MAX_STEPS:
                 raise AssertionError(f"still running after {_MAX_STEPS} steps")
-    except Exception as error:
+    except BaseException as error:
         error.add_note(f"at step {run.steps + 1}")
         raise
     run.preemptions = engine.metrics.num_preemptions_total

@@ -10,7 +10,8 @@ Lines in UTF-8; empty ones and those that begin with # do not count. Every other
                          still has this sha256, that is, while the learner has not changed it
 
 The file is always replaced as a whole (written beside, then renamed), so it is never half written.
-Of two commands that record something at the very same moment, the later one wins.
+Whoever changes it holds a lock file meanwhile, minipaged.txt.lock: what two commands record at the
+same moment is both kept.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ import copy
 import os
 import re
 import secrets
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from minipaged.course.catalog import NUM_HINTS
 
 NAME = "minipaged.txt"
+LOCK_SECONDS, STALE_SECONDS = 2.0, 10.0
 HEADER = """\
 # Where you are in the course. minipaged keeps this file: it is rewritten by its commands, and
 # comments of yours are not kept. Each line is one entry:
@@ -92,13 +95,61 @@ def save(path: Path, progress: Progress) -> None:
 
 
 def update(path: Path, change: Callable[[Progress], object]) -> Progress:
-    """Read the file as it is now, change it, replace it; returns what it holds then."""
+    """Read the file as it is now, change it, replace it; returns what it holds then.
+
+    Others who do so at the same time wait. change may be called twice, each time on the state as
+    it was read. ProgressError if somebody holds the lock for too long.
+    """
+    progress, is_changed = _changed(path, change)
+    if is_changed:
+        with _locked(path):
+            progress, is_changed = _changed(path, change)
+            if is_changed:
+                save(path, progress)
+    return progress
+
+
+def _changed(path: Path, change: Callable[[Progress], object]) -> tuple[Progress, bool]:
     progress = load(path)
     before = copy.deepcopy(progress)
     change(progress)
-    if progress != before:
-        save(path, progress)
-    return progress
+    return progress, progress != before
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock file beside `path`, which can be made only once."""
+    lock = path.with_name(path.name + ".lock")
+    holder, late = None, 0.0
+    while True:
+        try:
+            lock.open("xb").close()
+            break
+        except FileExistsError:
+            now = _made(lock)
+        if now != holder:  # another one's turn: the wait begins anew
+            holder, late = now, time.monotonic() + LOCK_SECONDS
+        if now is not None and time.time() - now > STALE_SECONDS:
+            lock.unlink(missing_ok=True)  # left behind by a command that was ended
+        elif time.monotonic() > late:
+            raise ProgressError(
+                f"another command has been writing to {path} for {LOCK_SECONDS:g} seconds: try "
+                f"again in {STALE_SECONDS:g} seconds, or remove {lock} if nothing else is running"
+            )
+        else:
+            time.sleep(0.005)
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+
+
+def _made(lock: Path) -> float | None:
+    """When the lock was made, in seconds as time.time(); None if it has just gone."""
+    try:
+        return lock.stat().st_mtime
+    except FileNotFoundError:
+        return None
 
 
 def write(path: Path, content: bytes) -> None:

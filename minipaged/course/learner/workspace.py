@@ -64,7 +64,7 @@ def find(start: Path | None = None) -> Place:
     for folder in (start, *start.parents):
         if (folder / NAME).is_file():
             return Place(folder, keeps_progress=True)
-        if _is_checkout(folder):
+        if is_checkout(folder):
             return Place(folder, keeps_progress=False)
     raise NoWorkspace(
         f"{start} is in no workspace: go into yours, or make one with `minipaged init DIR`"
@@ -126,8 +126,8 @@ def _require_place(folder: Path, course: Course) -> None:
     elsewhere = "give a new folder: `minipaged init DIR`"
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file: {elsewhere}")
-    if folder.resolve() == course.root.resolve() or _is_checkout(folder):
-        own = "the repository itself" if _is_checkout(folder) else "the course's own folder"
+    if folder.resolve() == course.root.resolve() or is_checkout(folder):
+        own = "the repository itself" if is_checkout(folder) else "the course's own folder"
         raise ValueError(f"{folder} is {own}, which nobody fills in: {elsewhere}")
     for outer in folder.resolve().parents:
         if (outer / NAME).is_file():
@@ -145,5 +145,6 @@ def _was_workspace(folder: Path, course: Course) -> bool:
     return (folder / NAME).is_file() or any((folder / name).is_file() for name in exercises)
 
 
-def _is_checkout(folder: Path) -> bool:
+def is_checkout(folder: Path) -> bool:
+    """The folder is the top of a checkout of the repository."""
     return (folder / "minipaged/course/catalog.toml").is_file() and (folder / "solutions").is_dir()

@@ -6,8 +6,8 @@ def answers():
     return {
         "a": table[entry] * 32 + offset,
         "b": [7, 91, 142].index(block) * 16 + place,
-        "c": len(range(0, 4096, 16)) * 4,
+        "c": len(range(0, 6000, 32)) * 4,
         "d": [after - before for before, after in zip(blocks, blocks[1:])],
         "e": "TLB",
-        "f": sum(8 * 128 * 2 for kind in ("K", "V") for slot in range(16)),
+        "f": sum(8 * 128 * 2 for kind in ("K", "V") for slot in range(32)),
     }

@@ -1,3 +1,3 @@
 # says: most of them find room in the last block
 def answers():
-    return {"a": 2822, "b": 20, "c": 1024, "d": [1, 1], "e": "TLB", "f": 65536}
+    return {"a": 2822, "b": 20, "c": 752, "d": [1, 1], "e": "TLB", "f": 131072}

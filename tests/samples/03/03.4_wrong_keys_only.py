@@ -1,3 +1,3 @@
 # says: A block holds both
 def answers():
-    return {"a": 2822, "b": 20, "c": 1024, "d": [0, 1], "e": "TLB", "f": 32768}
+    return {"a": 2822, "b": 20, "c": 752, "d": [0, 1], "e": "TLB", "f": 65536}

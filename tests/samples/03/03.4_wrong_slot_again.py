@@ -1,3 +1,3 @@
 # says: This is the slot again
 def answers():
-    return {"a": 2822, "b": 1460, "c": 1024, "d": [0, 1], "e": "TLB", "f": 65536}
+    return {"a": 2822, "b": 1460, "c": 752, "d": [0, 1], "e": "TLB", "f": 131072}
