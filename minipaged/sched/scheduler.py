@@ -79,20 +79,15 @@ class Scheduler:
         changed = []
         for request_id, token_ids, _, _, _, sample, _ in plan.items:
             request = requests[request_id]
-            request.num_computed_tokens += len(token_ids)
+            computed = request.num_computed_tokens = request.num_computed_tokens + len(token_ids)
             request.num_inflight_tokens = 0
-            if (
-                prefix is not None
-                and request.num_computed_tokens // size > request.num_published_blocks
-            ):
+            if prefix is not None and computed >= (request.num_published_blocks + 1) * size:
                 prefix.publish(request)
             if sample is not None:
-                branches = self._branch(request) if request.num_forks_due else ()
+                if request.num_forks_due:
+                    changed += self._branch_off(request, result.forks[request_id])
                 self._append(request, new_tokens[request_id])
                 changed.append(request)
-                for branch, token in zip(branches, result.forks.get(request_id, ()), strict=True):
-                    self._append(branch, [token])
-                changed += branches
         if self._finished:
             self.running = [r for r in self.running if r.status is RequestStatus.RUNNING]
         return changed
@@ -195,8 +190,9 @@ class Scheduler:
         self.running.append(request)
         self._seats_kept += request.num_forks_due
 
-    def _branch(self, parent: Request) -> list[Request]:
-        """The further samples of a prompt that is computed now, sharing its blocks."""
+    def _branch_off(self, parent: Request, first_tokens: list[int]) -> list[Request]:
+        """The further samples of a prompt that is computed now: each shares its blocks and begins
+        with a token of its own."""
         branches = []
         for number in range(1, parent.num_forks_due + 1):
             branch = parent.branch(sample_id(parent.request_id, number))
@@ -207,6 +203,8 @@ class Scheduler:
         parent.num_forks_due = 0
         for branch in reversed(branches):
             self._run_beside(parent, branch)
+        for branch, token in zip(branches, first_tokens, strict=True):
+            self._append(branch, [token])
         return branches
 
     def _run_beside(self, parent: Request, child: Request) -> None:
