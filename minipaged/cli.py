@@ -145,18 +145,39 @@ def _answer_as_data(
     }
 
 
+_OF_SCENARIO = "The scenario's own if left out."
+
+
 @app.command(epilog='Example: minipaged demo "What is preemption?" "Where is token 37?"')
 def demo(
     questions: Annotated[
-        list[str] | None, typer.Argument(help="What to ask; without any, eight questions.")
+        list[str] | None, typer.Argument(help="What to ask; without any, the scenario's own.")
     ] = None,
+    scenario: Annotated[
+        str, typer.Option(help="What to show: mixed, prefix (caching), fork (samples).")
+    ] = "mixed",
     model: Model = "tutor",
-    max_tokens: Annotated[int, typer.Option(help="Output tokens per answer at most.")] = 400,
-    num_blocks: Annotated[int, typer.Option(help="Blocks in the pool.")] = 64,
-    block_size: Annotated[int, typer.Option(help="Tokens per block.")] = 16,
-    max_num_seqs: Annotated[int, typer.Option(help="Requests that run at once.")] = 8,
-    max_num_batched_tokens: Annotated[int, typer.Option(help="Token budget of a step.")] = 32,
-    max_model_len: Annotated[int, typer.Option(help="Prompt and answer tokens at most.")] = 512,
+    max_tokens: Annotated[
+        int | None, typer.Option(help=f"Output tokens per answer at most. {_OF_SCENARIO}")
+    ] = None,
+    num_blocks: Annotated[
+        int | None, typer.Option(help=f"Blocks in the pool. {_OF_SCENARIO}")
+    ] = None,
+    block_size: Annotated[
+        int | None, typer.Option(help=f"Tokens per block. {_OF_SCENARIO}")
+    ] = None,
+    max_num_seqs: Annotated[
+        int | None, typer.Option(help=f"Requests that run at once. {_OF_SCENARIO}")
+    ] = None,
+    max_num_batched_tokens: Annotated[
+        int | None, typer.Option(help=f"Token budget of a step. {_OF_SCENARIO}")
+    ] = None,
+    max_model_len: Annotated[
+        int | None, typer.Option(help=f"Prompt and answer tokens at most. {_OF_SCENARIO}")
+    ] = None,
+    enable_prefix_caching: Annotated[
+        str | None, typer.Option(help=f"hash, radix or off. {_OF_SCENARIO}")
+    ] = None,
     delay: Annotated[
         float, typer.Option(help="Seconds between two steps of the live view.")
     ] = 0.05,
@@ -169,34 +190,53 @@ def demo(
     terminal, space pauses, n makes one step, + and - change the speed, q ends. Elsewhere the same
     comes as plain text.
     """
-    from rich.console import Console
-
+    from minipaged.viz.scenarios import scenario as named
     from minipaged.viz.svg import require_target
 
+    show = named(scenario)
     require_real("delay", delay, 0.0, "0 shows the steps as fast as they come")
     for question in questions or ():
         _require_unicode(question)
-    SamplingParams(max_tokens=max_tokens)  # a wrong number is told before a model is loaded
+    if max_tokens is not None:
+        SamplingParams(max_tokens=max_tokens)  # a wrong number is told before a model is loaded
     if record is not None:
         require_target(record)
-    config = EngineConfig.of(
+    options = show.engine_options(
         num_blocks=num_blocks,
         block_size=block_size,
         max_num_seqs=max_num_seqs,
         max_num_batched_tokens=max_num_batched_tokens,
         max_model_len=max_model_len,
+        enable_prefix_caching=enable_prefix_caching,
     )
+    config = EngineConfig.of(**options)
+    _show(show, config, questions, model, delay, record, plain, max_tokens)
+
+
+def _show(
+    show: Any,
+    config: EngineConfig,
+    questions: list[str] | None,
+    model: str,
+    delay: float,
+    record: Path | None,
+    plain: bool,
+    max_tokens: int | None,
+) -> None:
+    from rich.console import Console
+
     from minipaged import LLM
-    from minipaged.viz.demo import DEFAULT_QUESTIONS, run_demo
+    from minipaged.viz.demo import run_demo
 
     llm = LLM(model, config=config)
     run_demo(
         llm.engine,
-        questions or DEFAULT_QUESTIONS,
+        questions or show.questions,
         console=Console(),
         delay=delay,
         record=record,
         plain=plain,
+        show=show,
         max_tokens=max_tokens,
         nearest_known=llm.nearest_known,
     )

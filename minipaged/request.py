@@ -45,9 +45,12 @@ _LEGAL: dict[RequestStatus, frozenset[RequestStatus]] = {
 }
 
 
+SAMPLE_MARK = "~"
+
+
 def sample_id(request_id: str, sample_index: int) -> str:
     """The id of one of several samples of a request; sample 0 has the request's own."""
-    return f"{request_id}~{sample_index}" if sample_index else request_id
+    return f"{request_id}{SAMPLE_MARK}{sample_index}" if sample_index else request_id
 
 
 class Request:

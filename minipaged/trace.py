@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minipaged.plan import StepPlan, StepResult
+from minipaged.request import sample_id
 
 if TYPE_CHECKING:
     from minipaged.engine import Engine
@@ -30,7 +31,10 @@ class Work(NamedTuple):
 
 
 class Event(NamedTuple):
-    """kind: added, admitted, preempted, finished or aborted. detail: a finish reason or ""."""
+    """kind: added, admitted, forked, preempted, finished or aborted.
+
+    detail: a finish reason, or the request that was branched off, or "".
+    """
 
     kind: str
     request_id: str
@@ -126,18 +130,25 @@ class Recorder:
             config.scheduler.max_num_seqs,
         )
         self._events: list[Event] = []
+        self._running: set[str] = set()
+        self._tables = engine.manager.tables
         self._open: StepRecord | None = None
 
     def event(self, kind: str, request_id: str, detail: str = "") -> None:
         """Something happened between two steps, or in the one that is open."""
         self._events.append(Event(kind, request_id, detail))
+        if kind == "preempted":
+            self._running.discard(request_id)
+        elif kind == "forked" and request_id in self._tables:
+            self._running.add(request_id)  # it runs beside its parent without being admitted
 
     def planned(self, engine: Engine, plan: StepPlan) -> None:
         """A plan was made; tables are shown as this step uses them."""
         tables = {i: list(t.block_ids) for i, t in engine.manager.tables.items()}
         for item in plan.items:
-            if item.first_block == 0:
+            if item.request_id not in self._running:
                 self.event("admitted", item.request_id)
+        self._running = set(tables)
         live = [*engine.scheduler.running, *engine.scheduler.waiting]
         self._open = StepRecord(
             step=plan.step,
@@ -165,6 +176,8 @@ class Recorder:
             record.work.append(
                 Work(item.request_id, item.start_position, len(item.token_ids), list(tokens))
             )
-        record.texts = {o.request_id: o.new_text for o in outputs if o.new_text}
+        record.texts = {
+            sample_id(o.request_id, o.sample_index): o.new_text for o in outputs if o.new_text
+        }
         record.events, self._events = self._events, []
         self.trace.steps.append(record)

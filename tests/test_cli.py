@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import json
+import re
 import subprocess
 import sys
 
@@ -48,6 +48,8 @@ def call(monkeypatch, capsys, *arguments):
         (["generate", "\udce4"], "set the locale to UTF-8"),
         (["generate", "x", "--seed", "-1"], "seed is -1"),
         (["demo", "x", "--num-blocks", "0"], "num_blocks is 0"),
+        (["demo", "--scenario", "nonsense"], "choose one of mixed, prefix, fork"),
+        (["demo", "x", "--max-tokens", "0"], "max_tokens is 0"),
         (["demo", "x", "--delay", "-1"], "delay is -1"),
         (["demo", "x", "--record", "picture.png"], "picture.png"),
         (["generate", "x" * 3000], "max_model_len is 1024"),
@@ -144,9 +146,29 @@ def test_a_terminal_without_chinese_is_no_error():
     assert b"?" in done.stdout
 
 
-def test_the_demos_defaults_are_those_that_its_picture_was_chosen_for():
-    from minipaged.cli import demo
-    from minipaged.viz.demo import DEMO_OPTIONS
+@pytest.mark.parametrize("name", ["prefix", "fork"])
+def test_every_scenario_of_the_demo_runs(monkeypatch, capsys, name):
+    code, out, _ = call(
+        monkeypatch, capsys, "demo", "--plain", "--scenario", name, "--max-tokens", "30"
+    )
+    assert code == 0
+    words = {"prefix": r"\d+ from the cache", "fork": "branches off"}[name]
+    assert re.search(words, out)
 
-    defaults = {name: p.default for name, p in inspect.signature(demo).parameters.items()}
-    assert {name: defaults[name] for name in DEMO_OPTIONS} == DEMO_OPTIONS
+
+def test_what_is_given_comes_before_the_scenarios_own(monkeypatch, capsys):
+    code, out, _ = call(
+        monkeypatch,
+        capsys,
+        *("demo", "--plain", "--scenario", "prefix", "--max-tokens", "20"),
+        *("--enable-prefix-caching", "off"),
+    )
+    assert code == 0
+    assert "from the cache" not in out
+
+
+def test_the_demos_defaults_are_those_that_its_picture_was_chosen_for():
+    from minipaged.viz.scenarios import DEFAULT_OPTIONS, SCENARIOS
+
+    assert SCENARIOS["mixed"].engine_options(block_size=None) == DEFAULT_OPTIONS
+    assert SCENARIOS["prefix"].engine_options(max_num_seqs=9)["max_num_seqs"] == 9

@@ -20,12 +20,13 @@ from minipaged.config import EngineConfig, SamplingParams
 from minipaged.engine import Engine
 from minipaged.exec.sim_exec import SimConfig, SimExecutor
 from minipaged.trace import Event, StepRecord, Trace, Work
-from minipaged.viz.demo import DEFAULT_QUESTIONS, DEMO_OPTIONS, run_demo, telling_step
+from minipaged.viz.demo import run_demo, telling_step
 from minipaged.viz.keys import NoKeys, open_keys
 from minipaged.viz.palette import COLOURS, Palette, ink_on, luminance
 from minipaged.viz.panels import budget_line, shorten_ids
 from minipaged.viz.pool import grid_for
 from minipaged.viz.run import Run
+from minipaged.viz.scenarios import DEFAULT_OPTIONS, DEFAULT_QUESTIONS
 from minipaged.viz.state import ViewState, at_rest, printable
 from minipaged.viz.svg import require_target
 from minipaged.viz.terminal import Frame, plain
@@ -42,7 +43,7 @@ ANSWERS = {
     "What is five?": "Five comes after four. " * 5,
     "Who are you?": "I do not know that.",
 }
-OPTIONS = {**DEMO_OPTIONS, "block_size": 8, "num_blocks": 48}
+OPTIONS = {**DEFAULT_OPTIONS, "block_size": 8, "num_blocks": 48}
 
 
 class ByteTokenizer:

@@ -7,41 +7,23 @@ engine that has a tokenizer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
-from minipaged.config import SamplingParams
 from minipaged.engine import Engine
 from minipaged.trace import Trace
 from minipaged.viz.keys import Keys, open_keys
 from minipaged.viz.live import watch
 from minipaged.viz.plain import LEGEND, answer, snapshot, told
 from minipaged.viz.run import Run
+from minipaged.viz.scenarios import SCENARIOS, Scenario
 from minipaged.viz.state import ViewState, printable
 from minipaged.viz.summary import summary
 from minipaged.viz.svg import require_target, save_svg
 from minipaged.viz.terminal import Frame
 
-# 64 blocks hold four or five of these requests at full length: six or seven start, and before the
-# longest answers end the last ones have to give way. A contiguous cache would hold two.
-DEMO_OPTIONS: dict[str, int] = {
-    "block_size": 16,
-    "num_blocks": 64,
-    "max_num_seqs": 8,
-    "max_num_batched_tokens": 32,
-    "max_model_len": 512,
-}
-DEFAULT_QUESTIONS = [
-    "What is paging?",
-    "Where is token 37?",
-    "How many blocks does a sequence need?",
-    "What is the weather today?",
-    "什么是连续批处理？",
-    "What is preemption?",
-    "What is copy-on-write?",
-    "Why is decode memory-bound?",
-]
 PICTURE = (124, 31)  # columns and lines of a recorded picture
 
 
@@ -53,7 +35,8 @@ def run_demo(
     delay: float = 0.05,
     record: Path | None = None,
     plain: bool = False,
-    max_tokens: int = 400,
+    show: Scenario = SCENARIOS["mixed"],
+    max_tokens: int | None = None,
     nearest_known: Callable[[str], list[str]] | None = None,
     keys: Keys | None = None,
 ) -> Trace:
@@ -61,14 +44,17 @@ def run_demo(
 
     console: where to show it; the live view needs a terminal. delay: seconds between steps of
     the live view. record: save a telling moment there as SVG. plain: text even in a terminal.
-    nearest_known: for a question the ones like it that the model was trained on, [] if it was
-    trained on this very one. keys: key presses; the terminal's own if None. ValueError, before
-    anything is done, for a question that the engine can never serve and for a place where no
-    picture can be saved. KeyboardInterrupt goes on to the caller, after all is told and saved.
+    show: the scenario, for its sampling parameters and the moments of arrival; max_tokens replaces
+    the one it names. nearest_known: for a question the ones like it that the model was trained on,
+    [] if it was trained on this very one. keys: key presses; the terminal's own if None.
+    ValueError, before anything is done, for a question that the engine can never serve and for a
+    place where no picture can be saved. KeyboardInterrupt goes on to the caller, after all is told
+    and saved.
     """
     if record is not None:
         require_target(record)
-    run = Run(engine, questions, SamplingParams(max_tokens=max_tokens))
+    params = show.params if max_tokens is None else replace(show.params, max_tokens=max_tokens)
+    run = Run(engine, questions, params, first=show.first, every=show.every)
     interrupt: KeyboardInterrupt | None = None
     try:
         if plain or not console.is_terminal:

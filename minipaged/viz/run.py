@@ -6,25 +6,32 @@ from collections.abc import Sequence
 
 from minipaged.config import SamplingParams
 from minipaged.engine import Engine
+from minipaged.request import SAMPLE_MARK
 from minipaged.trace import Recorder, StepRecord
 from minipaged.viz.state import ViewState, at_rest
 
-FIRST = 4  # requests that are there from the start
-EVERY = 8  # steps between later arrivals
-
 
 class Run:
-    """Asks the first four questions at once and one more every eight steps; records everything.
+    """Asks the `first` questions at once and one more every `every` steps; records everything.
 
     ValueError, and nothing changed, for a question that the engine can never serve.
     """
 
-    def __init__(self, engine: Engine, questions: Sequence[str], params: SamplingParams) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        questions: Sequence[str],
+        params: SamplingParams,
+        *,
+        first: int = 4,
+        every: int = 8,
+    ) -> None:
         for question in questions:
             engine.check_prompt(question, params)
         self.engine = engine
         self.questions = {f"q{n}": text for n, text in enumerate(questions, 1)}
         self._params = params
+        self._first, self._every = first, every
         self._to_come = list(self.questions)
         self._recorder = Recorder(engine)
         self._steps = 0
@@ -54,14 +61,15 @@ class Run:
 
     def close(self) -> int:
         """Abort what is left and stop recording; returns the number of unanswered questions."""
-        live = [i for i in self.questions if i in self.engine.requests]
-        self.engine.abort(live)
+        before = set(self.engine.requests)
+        self.engine.abort(self.questions)
+        gone = before - set(self.engine.requests)
         self.engine.observers.remove(self._recorder)
-        for request_id in live:  # no step follows whose record would tell of it
-            self.state.life(request_id).status = "aborted"
-        return len(live) + len(self._to_come)
+        for sequence_id in gone:  # no step follows whose record would tell of it
+            self.state.life(sequence_id).status = "aborted"
+        return len({i.partition(SAMPLE_MARK)[0] for i in gone}) + len(self._to_come)
 
     def _is_due(self) -> bool:
         number = len(self.questions) - len(self._to_come)
         idle = not self.engine.has_unfinished_requests()
-        return idle or self._steps >= EVERY * (number - FIRST + 1)
+        return idle or self._steps >= self._every * (number - self._first + 1)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from minipaged.request import SAMPLE_MARK
 from minipaged.trace import Event, StepRecord, Trace
 from minipaged.viz.palette import Mark, Palette
 from minipaged.viz.words import counted
@@ -52,7 +53,8 @@ class ViewState:
 
     header: the run's sizes. questions: what each request asked, by id; an id stands for a
     question that is not told. lives: in order of arrival. num_dropped: computed tokens that
-    preemption threw away. seconds: spent in steps.
+    preemption threw away. num_cached: tokens that the admitted found computed. num_copied: blocks
+    copied before they were written; peak_saved: most blocks that sharing saved. seconds: in steps.
     """
 
     def __init__(self, header: Trace, questions: Mapping[str, str] | None = None) -> None:
@@ -62,6 +64,9 @@ class ViewState:
         self.num_steps = 0
         self.num_tokens = 0
         self.num_dropped = 0
+        self.num_cached = 0
+        self.num_copied = 0
+        self.peak_saved = 0
         self.seconds = 0.0
         self.peak_blocks = 0
         self.peak_running = 0
@@ -92,6 +97,9 @@ class ViewState:
         self.seconds += record.elapsed
         self.peak_blocks = max(self.peak_blocks, self.header.num_blocks - record.num_free)
         self.peak_running = max(self.peak_running, len(record.tables))
+        self.num_copied += len(record.copies)
+        held = self.header.num_blocks - record.num_free
+        self.peak_saved = max(self.peak_saved, sum(map(len, record.tables.values())) - held)
 
     def life(self, request_id: str) -> Life:
         """The life of a request, begun if it was unknown."""
@@ -125,18 +133,34 @@ class ViewState:
         life = self.life(event.request_id)
         if not life.num_prompt:
             life.num_prompt = record.known.get(life.request_id, 0)
-        self.log.append(Entry(record.step, life.request_id, _sentence(event, life, record)))
+        said = _sentence(event, life, record)
+        if event.kind == "forked":
+            said = f"branches off {self.life(event.detail).mark.sign}"
+        self.log.append(Entry(record.step, life.request_id, said))
+        if event.kind == "forked":
+            parent = self.life(event.detail)
+            life.num_prompt = life.num_prompt or parent.num_prompt
+            life.question = f"{parent.question} (branch)"
+            life.num_computed = parent.num_computed
+            life.num_outputs = int(SAMPLE_MARK in life.request_id)  # its first came with the branch
+        if event.kind == "admitted":
+            self.num_cached += sum(
+                work.start_position for work in record.work if work.request_id == life.request_id
+            )
         if event.kind == "preempted":
             life.num_preemptions += 1
             self.num_dropped += life.num_computed
             life.num_computed = life.num_blocks = 0
         life.status = _STATUS[event.kind]
-        life.reason = event.detail
+        if event.kind == "forked" and event.request_id in record.waiting:
+            life.status = "waiting"
+        life.reason = "" if event.kind == "forked" else event.detail
 
 
 _STATUS = {
     "added": "waiting",
     "admitted": "running",
+    "forked": "running",
     "preempted": "preempted",
     "finished": "finished",
     "aborted": "aborted",
@@ -152,7 +176,9 @@ def _sentence(event: Event, life: Life, record: StepRecord) -> str:
     if event.kind == "admitted" and life.num_preemptions:
         return f"returns, {counted(known, 'token')} to redo"
     if event.kind == "admitted":
-        return f"is admitted, {sum(w.num_tokens for w in now)} of {counted(known, 'token')}"
+        cached = now[0].start_position if now else 0
+        found = f", {cached} from the cache" if cached else ""
+        return f"is admitted, {sum(w.num_tokens for w in now)} of {counted(known, 'token')}{found}"
     if event.kind == "preempted":
         # in a step that failed it may have got its first blocks: no record tells of those
         freed = f", frees {counted(life.num_blocks, 'block')}" if life.num_blocks else ""

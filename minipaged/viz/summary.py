@@ -27,4 +27,9 @@ def summary(state: ViewState, max_model_len: int) -> list[str]:
         ("contiguous", f"{reserved} reserved, max_model_len {max_model_len} for each request;"),
         ("", f"this pool would hold {counted(total // each, 'request')} at once"),
     ]
+    if state.num_cached:
+        lines.append(("cached", f"{counted(state.num_cached, 'token')} taken from earlier blocks"))
+    if state.peak_saved:
+        copies = f"{counted(state.num_copied, 'block')} copied before writing"
+        lines.append(("shared", f"{counted(state.peak_saved, 'block')} saved at most; {copies}"))
     return [f"{name:<10}  {text}" for name, text in lines]
