@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minipaged.beam_scores import Beam, BeamSearchParams
 from minipaged.components import Components
 from minipaged.config import CacheConfig, EngineConfig, SamplingParams, SchedulerConfig
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "LLM",
+    "Beam",
+    "BeamSearchParams",
     "CacheConfig",
     "Completion",
     "Components",

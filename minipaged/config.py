@@ -172,6 +172,8 @@ class SamplingParams:
     logprobs: report the log-probabilities of this many likeliest tokens, and of the chosen one;
         None reports nothing.
     seed: fixes the sampled tokens whatever else is in the batch; None derives one.
+    best_of: write this many samples (at least n) and give back the n with the highest mean
+        log-probability per token, best first; None writes n. For LLM.generate alone.
     """
 
     n: int = 1
@@ -185,11 +187,14 @@ class SamplingParams:
     ignore_eos: bool = False
     logprobs: int | None = None
     seed: int | None = None
+    best_of: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stop", _strings("stop", self.stop))
         object.__setattr__(self, "stop_token_ids", _several("stop_token_ids", self.stop_token_ids))
         require_int("n", self.n, 1, "1 is a single answer", MAX_SAMPLES)
+        if self.best_of is not None:
+            require_int("best_of", self.best_of, self.n, "or None for n", MAX_SAMPLES)
         require_real("temperature", self.temperature, 0.0, "0 is greedy, 1 the model's own odds")
         require_int("top_k", self.top_k, 0, "0 keeps every token")
         require_real("top_p", self.top_p, 1e-6, "1.0 keeps every token", 1.0)

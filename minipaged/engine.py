@@ -8,31 +8,18 @@ Everything here works on tokens; text is added where a tokenizer was given. No t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
-from minipaged.cache.invariants import InvariantError
 from minipaged.clock import Clock, WallClock
 from minipaged.components import Components
 from minipaged.config import EngineConfig, SamplingParams
 from minipaged.exec.base import Executor
-from minipaged.intake import Intake, Tokenizer
-from minipaged.metrics import Metrics, RequestTimes
-from minipaged.output import RequestOutput, TextStream
-from minipaged.plan import StepPlan, StepResult
+from minipaged.intake import Intake, Tokenizer, refuse_best_of
+from minipaged.live import Live, require_consistent
+from minipaged.metrics import Metrics
+from minipaged.observer import Observer
+from minipaged.output import RequestOutput
+from minipaged.plan import StepPlan, StepResult, require_tokens
 from minipaged.request import FinishReason, Request, RequestStatus
-from minipaged.samples import Samples
-
-
-class Observer(Protocol):
-    """Something that watches an engine, such as trace.Recorder."""
-
-    def event(self, kind: str, request_id: str, detail: str = "") -> None: ...
-
-    def planned(self, engine: Engine, plan: StepPlan) -> None: ...
-
-    def committed(
-        self, engine: Engine, plan: StepPlan, result: StepResult, outputs: list[RequestOutput]
-    ) -> None: ...
 
 
 class Engine:
@@ -63,12 +50,9 @@ class Engine:
         self.scheduler = parts.make_scheduler(config, self.manager)
         self.metrics = Metrics()
         self.observers: list[Observer] = []
-        self.requests: dict[str, Request] = {}
-        self.times: dict[str, RequestTimes] = {}
-        self._tokenizer = tokenizer
+        self._live = Live(tokenizer)
+        self.requests, self.times = self._live.requests, self._live.times
         self._intake = Intake(config, self.manager.num_slots, tokenizer, vocab_size, eos_token_ids)
-        self._streams: dict[str, TextStream] = {}
-        self._samples = Samples()
         self._aborts: dict[str, None] = {}
         self._in_step = False
         self._was_empty = False
@@ -82,38 +66,68 @@ class Engine:
         arrival_time: float | None = None,
         cache_salt: str = "",
         adapter: str = "",
+        with_text: bool = True,
     ) -> None:
         """Queue a request. ValueError, and nothing changed, if it can never be served.
 
-        cache_salt, adapter: only requests with the same two share cached blocks.
+        cache_salt, adapter: only requests with the same two share cached blocks. with_text: make
+        text of its tokens, if the engine has a tokenizer.
         """
         params = SamplingParams() if params is None else params
+        refuse_best_of(params)
         arrival = self.clock.now() if arrival_time is None else arrival_time
         key = (cache_salt, adapter)
         request = self._intake.request(request_id, prompt, params, arrival, key)
-        self._require_free_id(request)
-        self._samples.reserve(request_id, params.n)
-        self._register(request)
+        self._live.add(request, with_text)
         self.scheduler.add(request)
         self._tell("added", request_id)
 
-    def fork(self, request_id: str, new_id: str, params: SamplingParams | None = None) -> None:
+    def fork(
+        self,
+        request_id: str,
+        new_id: str,
+        params: SamplingParams | None = None,
+        *,
+        with_text: bool = True,
+    ) -> None:
         """A new request whose prompt is all that a live one knows now: prompt and outputs.
 
         It shares the blocks of the other one, copies none, and goes its own way from here. Not
         during a step. params: the other's, if left out. ValueError if there is no such request.
         Cost: O(tokens).
         """
-        parent = self.requests.get(request_id)
-        if parent is None or self._in_step:
-            why = "a step is under way" if self._in_step else "there is no live request of that id"
-            raise ValueError(f"{request_id!r} cannot be forked: {why}")
+        parent = self._at_rest(request_id, "be forked")
+        refuse_best_of(params)
         child = self._intake.branch(parent, new_id, params)
-        self._require_free_id(child)
-        self._samples.reserve(new_id, child.num_forks_due + 1)
-        self._register(child)
+        self._live.add(child, with_text)
         self.scheduler.fork(parent, child)
         self._tell("forked", new_id, request_id)
+
+    def exchange_last_token(self, request_id: str, token_id: int) -> None:
+        """Let the last known token of a live request, not computed yet, be another one.
+
+        Not during a step, and only for a request without text. The new token ends nothing, even
+        if it is a stop token. ValueError if it cannot be; then nothing has changed. O(1).
+        """
+        request = self._without_text(request_id, "exchange a token")
+        self.check_prompt([token_id], SamplingParams())
+        request.token_ids[-1] = token_id
+
+    def take_back_last_token(self, request_id: str) -> int:
+        """Drop the last output of a live request and return it; the next step draws it anew.
+
+        Not during a step, and only for a request without text. Nothing that was computed is lost
+        but the last position, which is computed once more. ValueError if it cannot be. O(1).
+        """
+        request = self._without_text(request_id, "take a token back")
+        times = self.times[request_id]
+        if not times.num_outputs:
+            raise ValueError(f"{request_id!r} cannot take a token back: it has no output")
+        times.num_outputs -= 1
+        token = request.token_ids.pop()
+        if request.num_computed_tokens == request.num_tokens:
+            self.manager.step_back(request)
+        return token
 
     def check_prompt(self, prompt: str | Sequence[int], params: SamplingParams) -> list[int]:
         """The prompt's tokens; ValueError says why it can never be served."""
@@ -126,8 +140,8 @@ class Engine:
         step are never handed out under it.
         """
         ids = [request_ids] if isinstance(request_ids, str) else list(request_ids)
-        every = [one for request_id in ids for one in self._samples.all_of(request_id)]
-        self._aborts |= dict.fromkeys(i for i in every if i in self.requests)
+        every = (one for request_id in ids for one in self._live.sequences_of(request_id))
+        self._aborts |= dict.fromkeys(every)
         if not self._in_step:
             self._apply_aborts()
 
@@ -162,23 +176,8 @@ class Engine:
     def check(self) -> None:
         """Verify the cache and that every request is where its status says (InvariantError)."""
         self.manager.check()
-        running, waiting = self.scheduler.running, list(self.scheduler.waiting)
-        ids = [r.request_id for r in [*running, *waiting]]
-        for right, words in (
-            (sorted(ids) == sorted(self.requests), "the queues do not hold each request once"),
-            (
-                all(r.status is RequestStatus.RUNNING for r in running),
-                "running holds another status",
-            ),
-            (all(r.status in _WAITING for r in waiting), "waiting holds another status"),
-            (
-                {r.request_id for r in running} == set(self.manager.tables),
-                "running requests and block tables differ",
-            ),
-            (len(running) <= self.config.scheduler.max_num_seqs, "more run than max_num_seqs"),
-        ):
-            if not right:
-                raise InvariantError(f"{words}: {running} run, {waiting} wait")
+        limit = self.config.scheduler.max_num_seqs
+        require_consistent(self._live, self.scheduler, self.manager, limit)
 
     def _carry_out(self, plan: StepPlan) -> StepResult:
         """Announce and execute a plan, or take it back."""
@@ -187,7 +186,7 @@ class Engine:
             told = self._tell_preempted(told)
             self._announce(plan)
             result = self.executor.execute(plan)
-            _require_tokens(plan, result)
+            require_tokens(plan, result)
             self.clock.advance(result.elapsed)
         except BaseException:
             self.scheduler.retract(plan)
@@ -230,7 +229,7 @@ class Engine:
         now, changed = self.clock.now(), list(self.scheduler.commit(plan, result))
         for request in changed:
             if request.request_id not in self.requests:
-                self._register_sample(request)
+                self._tell("forked", request.request_id, self._live.add_sample(request))
         try:
             return [self._output(request, result, now) for request in changed]
         finally:
@@ -245,7 +244,7 @@ class Engine:
         times.produced(len(new), now)
         text = self._text_of(request, new)
         reason = request.finish_reason
-        owner, index = self._samples.owner(request_id)
+        owner, index = self._live.samples.owner(request_id)
         output = RequestOutput(owner, new, text, reason and str(reason), sample_index=index)
         logprobs = result.logprobs.get(request_id)
         if logprobs is None and index:
@@ -258,18 +257,11 @@ class Engine:
 
     def _text_of(self, request: Request, new_token_ids: list[int]) -> str:
         """The new text; a stop string found in it ends the request."""
-        stream = self._streams.get(request.request_id)
-        if stream is None:
-            return ""
-        ended_by_token = request.finish_reason is FinishReason.STOP
-        visible = new_token_ids[:-1] if ended_by_token else new_token_ids
-        text = stream.push(visible, request.num_output_tokens > request.params.min_tokens)
-        if stream.stopped and request.status is RequestStatus.FINISHED:
+        text, found_stop = self._live.text_of(request, new_token_ids)
+        if found_stop and request.status is RequestStatus.FINISHED:
             request.finish_reason = FinishReason.STOP
-        elif stream.stopped:
+        elif found_stop:
             self.scheduler.finish(request, FinishReason.STOP)
-        elif request.finish_reason is not None:
-            text += stream.close()
         return text
 
     def _apply_aborts(self) -> None:
@@ -279,48 +271,30 @@ class Engine:
                 self.scheduler.finish(request, FinishReason.ABORT)
                 self._forget(request, FinishReason.ABORT)
 
-    def _require_free_id(self, request: Request) -> None:
-        count = request.num_forks_due + 1
-        taken = self._samples.clashes(request.request_id, count, self.requests)
-        if taken is not None:
-            raise ValueError(f"request id {taken!r} is live already: choose another")
+    def _at_rest(self, request_id: str, what: str) -> Request:
+        """A live request between two steps; ValueError if it is none, so that it cannot `what`."""
+        request = self.requests.get(request_id)
+        if request is None or self._in_step:
+            why = "a step is under way" if self._in_step else "there is no live request of that id"
+            raise ValueError(f"{request_id!r} cannot {what}: {why}")
+        return request
 
-    def _register(self, request: Request) -> None:
-        request_id = request.request_id
-        self.requests[request_id] = request
-        self.times[request_id] = RequestTimes(request.arrival_time)
-        if self._tokenizer is not None:
-            self._streams[request_id] = TextStream(self._tokenizer, request.params.stop)
-
-    def _register_sample(self, request: Request) -> None:
-        """A further sample has branched off in this step."""
-        owner, _ = self._samples.owner(request.request_id)
-        self._register(request)
-        if owner in self.times:
-            self.times[request.request_id].first_scheduled = self.times[owner].first_scheduled
-        self._tell("forked", request.request_id, owner)
+    def _without_text(self, request_id: str, what: str) -> Request:
+        request = self._at_rest(request_id, what)
+        if request_id in self._live.streams:
+            raise ValueError(
+                f"{request_id!r} cannot {what}: its text is given out as it comes; add it "
+                "with_text=False"
+            )
+        return request
 
     def _forget(self, request: Request, reason: FinishReason) -> None:
         """A request has ended: count it and let go of everything kept for it."""
-        request_id = request.request_id
-        self._streams.pop(request_id, None)
-        del self.requests[request_id]
-        _, index = self._samples.owner(request_id)
-        for one in self._samples.all_of(request_id) if request.num_forks_due else [request_id]:
-            self._samples.ended(one)
-        prompt = 0 if index else request.num_prompt_tokens  # samples have one prompt together
-        self.metrics.finished(str(reason), prompt, self.times.pop(request_id))
-        self._tell("aborted" if reason is FinishReason.ABORT else "finished", request_id, reason)
+        num_prompt_tokens, times = self._live.remove(request)
+        self.metrics.finished(str(reason), num_prompt_tokens, times)
+        kind = "aborted" if reason is FinishReason.ABORT else "finished"
+        self._tell(kind, request.request_id, reason)
 
     def _tell(self, kind: str, request_id: str, detail: str = "") -> None:
         for observer in self.observers:
             observer.event(kind, request_id, str(detail))
-
-
-_WAITING = (RequestStatus.WAITING, RequestStatus.PREEMPTED)
-
-
-def _require_tokens(plan: StepPlan, result: StepResult) -> None:
-    for item in plan.items:
-        if item.sample is not None and not result.token_ids.get(item.request_id):
-            raise RuntimeError(f"the executor returned no token for request {item.request_id!r}")

@@ -113,7 +113,7 @@ def _close(engine: Engine, executor: _AbortingExecutor, outcome: Outcome) -> Non
     pool = manager.pool
     assert pool.num_free == pool.num_blocks, f"{pool.num_blocks - pool.num_free} blocks leaked"
     assert not manager.tables and not engine.times and not len(executor.rows)
-    assert not manager.num_entries and not engine.scheduler.num_seats
+    assert not manager.num_entries and not getattr(engine.scheduler, "num_seats", 0)
 
 
 def _add(engine: Engine, arrival: Arrival, outcome: Outcome) -> None:

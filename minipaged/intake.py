@@ -128,6 +128,15 @@ class Intake:
                 raise ValueError(f"{what} {token!r} is not a token id: give ints, {limit}")
 
 
+def refuse_best_of(params: SamplingParams | None) -> None:
+    """ValueError if best_of is asked of the engine, which gives tokens out as they come."""
+    if isinstance(params, SamplingParams) and params.best_of is not None:
+        raise ValueError(
+            f"best_of is {params.best_of}, but only whole answers can be ranked: use LLM.generate, "
+            "or ask for n samples"
+        )
+
+
 def _seed_of(engine_seed: int, request_id: str) -> int:
     """A request's own seed: depends on its id, not on when it arrives or what runs beside it."""
     digest = hashlib.blake2b(f"{engine_seed}/{request_id}".encode(), digest_size=8).digest()

@@ -1,58 +1,36 @@
-"""LLM: a model, a paged pool and an engine behind three calls: generate, stream, engine."""
+"""LLM: a model, a paged pool and an engine behind generate, stream and beam_search."""
 
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from minipaged.beam import beam_search
+from minipaged.beam_scores import Beam, BeamSearchParams
 from minipaged.clock import Clock
+from minipaged.completion import Completion, completion_of, to_write
 from minipaged.components import Components
 from minipaged.config import EngineConfig, SamplingParams
 from minipaged.engine import Engine
 from minipaged.exec.memory import derive_num_blocks, measure_workspace, weight_bytes
 from minipaged.exec.torch_exec import TorchExecutor
+from minipaged.inboxes import Inboxes
 from minipaged.kernels.reference import paged_attention
-from minipaged.metrics import RequestTimes
 from minipaged.model.loader import load_llama
 from minipaged.model.tokenizer import Tokenizer, TutorTokenizer
 from minipaged.model.tutor import corpus
 from minipaged.output import RequestOutput
-from minipaged.plan import StepPlan, StepResult, TokenLogprobs
+from minipaged.prompts import Prompt, as_list, params_for_each, salts_for_each
+from minipaged.request import sample_id
+
+__all__ = ["LLM", "TUTOR", "Completion"]
 
 TUTOR = Path(__file__).parent / "model" / "tutor" / "weights"
-
-Prompt = str | Sequence[int]
-
-
-@dataclass(slots=True)
-class Completion:
-    """One prompt's answer.
-
-    token_ids: every output token, the one that ended it included. text: what they say, without
-    the end token, a stop token or anything from a stop string on. finish_reason: "stop" or
-    "length". logprobs: one entry per token if asked for. times: seconds on the engine's clock.
-    """
-
-    prompt: Prompt
-    text: str = ""
-    token_ids: list[int] = field(default_factory=list)
-    finish_reason: str | None = None
-    logprobs: list[TokenLogprobs] = field(default_factory=list)
-    times: RequestTimes | None = None
-
-    def add(self, output: RequestOutput) -> None:
-        """Take over one step's news."""
-        self.text += output.new_text
-        self.token_ids += output.new_token_ids
-        self.logprobs += output.logprobs
-        self.finish_reason = output.finish_reason
-        self.times = output.times
 
 
 class LLM:
@@ -118,48 +96,71 @@ class LLM:
             eos_token_ids=self.tokenizer.eos_token_ids,
         )
         self._ids = itertools.count()
-        self._inboxes = _Inboxes()
+        self._inboxes = Inboxes()
         self.engine.observers.append(self._inboxes)
 
     def generate(
         self,
         prompts: Prompt | Sequence[Prompt],
         params: SamplingParams | Sequence[SamplingParams] | None = None,
+        *,
+        cache_salt: str | Sequence[str] = "",
     ) -> list[Completion]:
         """Answer prompts together; the result is in their order.
 
-        prompts: a text, a list of texts, or token ids. params: for all, or one for each.
-        ValueError names the prompt that can never be served; then none was started.
+        prompts: a text, a list of texts, or token ids. params, cache_salt: for all, or one for
+        each. With n or best_of above 1 a Completion has more than one of `samples`. ValueError
+        names the prompt that can never be served; then none was started.
         """
-        prompts = _as_list(prompts)
-        chosen = _one_each(params, len(prompts))
-        token_ids = []
-        for number, (prompt, one) in enumerate(zip(prompts, chosen, strict=True)):
-            try:
-                token_ids.append(self.engine.check_prompt(prompt, one))
-            except ValueError as error:
-                where = f"prompt {number}: " if len(prompts) > 1 else ""
-                raise ValueError(f"{where}{error}") from None
-        completions = [Completion(prompt) for prompt in prompts]
+        prompts = as_list(prompts)
+        chosen = params_for_each(params, len(prompts))
+        salts = salts_for_each(cache_salt, len(prompts))
+        token_ids = self._check_all(prompts, chosen)
         ids: list[str] = []
         try:
-            for known, one in zip(token_ids, chosen, strict=True):
-                ids.append(self._add(known, one))
-            for request_id, completion in zip(ids, completions, strict=True):
-                for output in self._outputs(request_id):
-                    completion.add(output)
+            for known, one, salt in zip(token_ids, chosen, salts, strict=True):
+                ids.append(self._add(known, to_write(one), salt))
+            return [
+                completion_of(prompt, one, self._outputs(request_id, to_write(one).n))
+                for prompt, one, request_id in zip(prompts, chosen, ids, strict=True)
+            ]
         finally:
             self._drop(ids)
-        return completions
 
-    def stream(self, prompt: Prompt, params: SamplingParams | None = None) -> Iterator[str]:
+    def stream(
+        self, prompt: Prompt, params: SamplingParams | None = None, *, cache_salt: str = ""
+    ) -> Iterator[str]:
         """The answer's text piece by piece, as it becomes certain; no piece is empty.
 
         A prompt that can never be served is refused here; the request is queued when the first
         piece is asked for, and aborted if the iterator is closed early.
         """
         params = SamplingParams() if params is None else params
-        return self._pieces(self.engine.check_prompt(prompt, params), params)
+        (token_ids,) = self._check_all([prompt], [params])
+        (salt,) = salts_for_each(cache_salt, 1)
+        for name in ("n", "best_of"):
+            if (getattr(params, name) or 1) > 1:
+                raise ValueError(
+                    f"{name} is {getattr(params, name)}, but a stream gives one answer: leave "
+                    f"{name} out, or use generate"
+                )
+        return self._pieces(token_ids, params, salt)
+
+    def beam_search(
+        self, prompts: Prompt | Sequence[Prompt], params: BeamSearchParams | None = None
+    ) -> list[list[Beam]]:
+        """For each prompt its likeliest continuations as beam search finds them, best first.
+
+        prompts: a text, a list of texts, or token ids. ValueError, and nothing was started, if one
+        can never be served; see minipaged/beam.py for what that takes, and for the rules.
+        """
+        params = BeamSearchParams() if params is None else params
+        end_tokens = self.tokenizer.eos_token_ids
+        found = beam_search(self.engine, as_list(prompts), params, eos_token_ids=end_tokens)
+        for beam in (beam for beams in found for beam in beams):
+            visible = beam.token_ids[:-1] if beam.finish_reason == "stop" else beam.token_ids
+            beam.text = self.tokenizer.decode_bytes(visible).decode("utf-8", "replace")
+        return found
 
     def nearest_known(self, prompt: Prompt, count: int = 3) -> list[str]:
         """For the tutor: known questions most like one that it was not trained on, else [].
@@ -170,8 +171,30 @@ class LLM:
             return []
         return corpus.nearest(prompt, count) or [pair.question for pair in corpus.pairs()[:count]]
 
-    def _pieces(self, prompt: list[int], params: SamplingParams) -> Iterator[str]:
-        request_id = self._add(prompt, params)
+    def _check_all(
+        self, prompts: Sequence[Prompt], chosen: Sequence[SamplingParams]
+    ) -> list[list[int]]:
+        """The tokens of every prompt; ValueError names the first that can never be served."""
+        token_ids = []
+        for number, (prompt, params) in enumerate(zip(prompts, chosen, strict=True)):
+            try:
+                token_ids.append(self._check(prompt, params))
+            except ValueError as error:
+                where = f"prompt {number}: " if len(prompts) > 1 else ""
+                raise ValueError(f"{where}{error}") from None
+        return token_ids
+
+    def _check(self, prompt: Prompt, params: SamplingParams) -> list[int]:
+        places = self.engine.config.scheduler.max_num_seqs
+        if isinstance(params, SamplingParams) and (params.best_of or 1) > places:
+            raise ValueError(
+                f"best_of is {params.best_of}, but max_num_seqs is {places}: each sample takes a "
+                "place, so ask for fewer or raise max_num_seqs"
+            )
+        return self.engine.check_prompt(prompt, params)
+
+    def _pieces(self, prompt: list[int], params: SamplingParams, salt: str) -> Iterator[str]:
+        request_id = self._add(prompt, to_write(params), salt)
         try:
             for output in self._outputs(request_id):
                 if output.new_text:
@@ -179,80 +202,32 @@ class LLM:
         finally:
             self._drop([request_id])
 
-    def _add(self, prompt: Prompt, params: SamplingParams) -> str:
+    def _add(self, prompt: Prompt, params: SamplingParams, salt: str = "") -> str:
         while (request_id := f"request-{next(self._ids)}") in self.engine.requests:
             pass
-        self.engine.add_request(request_id, prompt, params)
+        self.engine.add_request(request_id, prompt, params, cache_salt=salt)
         self._inboxes.open(request_id)
         return request_id
 
-    def _outputs(self, request_id: str) -> Iterator[RequestOutput]:
+    def _outputs(self, request_id: str, num_samples: int = 1) -> Iterator[RequestOutput]:
         """One request's outputs; steps the engine whenever none is there."""
         inbox = self._inboxes.of[request_id]
-        finished = False
-        while not finished:
+        unfinished = set(range(num_samples))
+        while unfinished:
             while not inbox:
-                if request_id not in self.engine.requests:
+                ids = [sample_id(request_id, index) for index in {0, *unfinished}]
+                if not any(one in self.engine.requests for one in ids):
                     raise RuntimeError(f"{request_id} was aborted while its answer was being read")
                 self.engine.step()
             output = inbox.popleft()
-            finished = output.finished
+            if output.finished:
+                unfinished.discard(output.sample_index)
             yield output
 
     def _drop(self, request_ids: Sequence[str]) -> None:
         self.engine.abort(request_ids)
         for request_id in request_ids:
             self._inboxes.of.pop(request_id, None)
-
-
-class _Inboxes:
-    """An observer that keeps the outputs of some requests until they are read.
-
-    of: request id to its outputs. Whoever steps the engine fills them.
-    """
-
-    def __init__(self) -> None:
-        self.of: dict[str, deque[RequestOutput]] = {}
-
-    def open(self, request_id: str) -> None:
-        """Keep this request's outputs from now on."""
-        self.of[request_id] = deque()
-
-    def event(self, kind: str, request_id: str, detail: str = "") -> None: ...
-
-    def planned(self, engine: Engine, plan: StepPlan) -> None: ...
-
-    def committed(
-        self, engine: Engine, plan: StepPlan, result: StepResult, outputs: list[RequestOutput]
-    ) -> None:
-        """Sort the outputs of one step."""
-        for output in outputs:
-            inbox = self.of.get(output.request_id)
-            if inbox is not None:
-                inbox.append(output)
-
-
-def _as_list(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
-    """One prompt, or several, as a list; a sequence of ints is one prompt."""
-    if isinstance(prompts, str):
-        return [prompts]
-    if not isinstance(prompts, list | tuple):
-        raise ValueError(f"prompts is {prompts!r:.80}: give a text, token ids, or a list of them")
-    if prompts and isinstance(prompts[0], int):
-        return [prompts]
-    return list(prompts)
-
-
-def _one_each(
-    params: SamplingParams | Sequence[SamplingParams] | None, count: int
-) -> list[SamplingParams]:
-    if params is None or isinstance(params, SamplingParams):
-        return [SamplingParams() if params is None else params] * count
-    if not isinstance(params, list | tuple):
-        raise ValueError(f"params is {params!r:.80}: give a SamplingParams, or one for each prompt")
-    if len(params) != count:
-        raise ValueError(f"{len(params)} SamplingParams for {count} prompts: give one, or {count}")
-    return list(params)
 
 
 def _folder_of(model: str | Path) -> Path:

@@ -127,3 +127,10 @@ class StepResult:
     logprobs: dict[str, list[TokenLogprobs]] = field(default_factory=dict)
     forks: dict[str, list[int]] = field(default_factory=dict)
     fork_logprobs: dict[str, list[TokenLogprobs]] = field(default_factory=dict)
+
+
+def require_tokens(plan: StepPlan, result: StepResult) -> None:
+    """RuntimeError if an item that samples came back without a token."""
+    for item in plan.items:
+        if item.sample is not None and not result.token_ids.get(item.request_id):
+            raise RuntimeError(f"the executor returned no token for request {item.request_id!r}")

@@ -21,9 +21,7 @@ def engine_of(components=None, **options):
     options.setdefault("max_model_len", 200)
     config = EngineConfig.of(**options)
     executor = BeamLedger(config.cache, SimConfig(vocab_size=VOCAB))
-    engine = Engine(
-        config, executor, clock=VirtualClock(), components=components, vocab_size=VOCAB
-    )
+    engine = Engine(config, executor, clock=VirtualClock(), components=components, vocab_size=VOCAB)
     executor.check = engine.manager.check
     step, engine.num_steps = engine.step, 0
 
@@ -79,7 +77,10 @@ def finish(engine):
     st.sampled_from([False, True, "never"]),
     st.integers(0, 6),
     st.integers(0, 12),
-    st.lists(st.tuples(st.integers(1, 20), st.integers(1, 3), st.integers(1, 12)), max_size=4),
+    st.lists(
+        st.tuples(st.integers(0, 6), st.integers(1, 20), st.integers(1, 3), st.integers(1, 12)),
+        max_size=4,
+    ),
     st.lists(st.integers(1, 9), min_size=1, max_size=3),
     st.sampled_from(["off", "hash", "radix"]),
 )
@@ -96,10 +97,16 @@ def test_beams_never_depend_on_the_schedule(
         max_num_batched_tokens=width + budget,
         enable_prefix_caching=caching,
     )
-    for number, (length, n, max_tokens) in enumerate(others):
-        prompt = [(number + k) % 10 + 1 for k in range(length)]
-        other = SamplingParams(n=n, max_tokens=max_tokens, ignore_eos=True)
-        engine.add_request(f"r{number}", prompt, other)
+
+    def arrive(now):
+        for number, (when, length, n, max_tokens) in enumerate(others):
+            if when == now:
+                prompt = [(number + k) % 10 + 1 for k in range(length)]
+                other = SamplingParams(n=n, max_tokens=max_tokens, ignore_eos=True)
+                engine.add_request(f"r{number}", prompt, other)
+
+    arrive(0)
+    engine.executor.during = lambda plan: arrive(plan.step + 1)
     found = beam_search(engine, prompts, params, eos_token_ids=[EOS])
     assert list(map(told, found)) == [right(prompt, params) for prompt in prompts]
     finish(engine)

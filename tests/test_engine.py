@@ -416,7 +416,7 @@ def test_a_tokenizer_that_fails_leaves_no_dead_request():
         engine.add_request(name, [1], SamplingParams(max_tokens=1))
     with pytest.raises(KeyError, match="no such token"):
         engine.step()
-    assert not engine.has_unfinished_requests() and not engine.times and not engine._streams
+    assert not engine.has_unfinished_requests() and not engine.times and not engine._live.streams
     engine.check()
 
 
@@ -478,7 +478,7 @@ def test_arrival_and_queue_times_and_nothing_kept(lab):
     assert last["A"].times.queue_time == 0
     assert last["B"].times.arrival == -1.0
     assert last["B"].times.queue_time == pytest.approx(1.0 + last["A"].times.last_token)
-    assert not engine.engine._streams and not engine.engine.times
+    assert not engine.engine._live.streams and not engine.engine.times
 
 
 def test_check_finds_a_waiting_request_that_says_it_runs(lab):

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from submissions import RELEASE, ROOT, graded, submitter
 
-from minipaged.course import shipped
+from minipaged.course import shipped, submission
 from minipaged.course.catalog import catalog
 from minipaged.course.grade import Report, Result, exit_code, grade
 from minipaged.course.report import render, to_json
@@ -49,6 +49,35 @@ def test_a_path_that_does_not_exist_is_refused(tmp_path):
         grade([tmp_path / "nothing.ipynb"])
     with pytest.raises(FileNotFoundError, match="there is no notebook"):
         grade([tmp_path])
+
+
+def test_what_cannot_be_read_in_a_folder_costs_no_other_notebook(submit, tmp_path):
+    (tmp_path / "a.ipynb").symlink_to(tmp_path / "gone.ipynb")
+    (tmp_path / "b.ipynb").symlink_to("b.ipynb")
+    submit()
+    reports = grade([tmp_path], 1)
+    assert [Path(report.path).name for report in reports] == ["00_tour.ipynb", "a.ipynb", "b.ipynb"]
+    assert [report.error.partition(":")[0] for report in reports] == ["", *["not readable"] * 2]
+    assert exit_code(reports) == 1 and exit_code(reports[:1]) == 0
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        grade([tmp_path / "a.ipynb"])
+
+
+def test_a_folder_that_cannot_be_searched_is_told(submit, tmp_path, monkeypatch):
+    """Its submission would be missing without a word."""
+    (tmp_path / "closed").mkdir()
+    submit()
+    scandir = submission.os.scandir
+
+    def refuse(path):
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(submission.os, "scandir", refuse)
+    first, second = grade([tmp_path], 1)
+    assert first.passed and Path(second.path).name == "closed"
+    assert second.error == "not readable: This folder cannot be searched: Permission denied."
 
 
 def test_what_is_given_twice_counts_once(submit, tmp_path):
@@ -153,3 +182,35 @@ def test_names_stay_whole_in_a_terminal_of_80_columns():
         assert "01.1 kv_bytes_per_token" in row and "10 of 19" in row and "not Python" in row
     assert "a_long_name_of_ada/" in [line.split()[0] for line in lines if line.split()]
     assert "a_long_name_of_ada/01_fragmentation " in shown(reports, width=100)
+
+
+def test_a_notebook_stands_once_in_the_table_and_has_a_subtotal():
+    def result(number, points):
+        status = "passed" if points else "failed"
+        return Result(f"01.{number}", "f", points, 2, status, "", 3 * points, 6)
+
+    reports = [
+        Report("/x/ada/01.ipynb", "01", 1, (result(1, 2), result(2, 0))),
+        Report("/x/bob/01.ipynb", "01", 1, (result(1, 0), result(2, 0))),
+        Report("/x/eve/00.ipynb", "00", 1, (Result("00.1", "g", 1, 1, "passed", "", 5, 5),)),
+    ]
+    lines = [line.split() for line in shown(reports).splitlines() if line.strip()]
+    assert [line for line in lines if line[0] in ("ada/01", "bob/01", "eve/00")] == [
+        ["ada/01", "01.1", "f", "2", "of", "2", "6", "of", "6", "passed"],
+        ["bob/01", "01.1", "f", "0", "of", "2", "0", "of", "6", "failed"],
+        ["eve/00", "00.1", "g", "1", "of", "1", "5", "of", "5", "passed"],
+    ]
+    subtotals = [line for line in lines if line[0] == "together"]
+    assert subtotals == [["together", "2", "of", "4"], ["together", "0", "of", "4"]]
+    assert "3 of 9 points" in shown(reports)
+
+
+def test_exercises_of_another_lesson_in_a_notebook_are_told(submit):
+    def paste(cells):
+        cells.append({**cells[-1], "id": "ex-02-1", "cell_type": "code", "metadata": {}})
+
+    report, result = graded(submit(change=paste))
+    assert result.passed
+    assert report.notes == (
+        "ex-02-1 is of lesson 02 and was not graded: this notebook counts as lesson 00",
+    )

@@ -224,3 +224,15 @@ def test_without_jupyterlab_lab_names_the_extra(here, call, monkeypatch):
     code, out, err = call("lab")
     assert (code, out) == (2, "")
     assert "pip install 'minipaged[notebooks]'" in err and err.count("\n") == 1
+
+
+def test_a_current_exercise_that_the_course_lacks_is_told_and_put_right(here, call):
+    progress.update(here / NAME, lambda p: setattr(p, "current", "99.9"))
+    progress.update(here / NAME, lambda p: p.done.add("00.1"))
+    code, out, err = call()
+    assert (code, err) == (0, "")
+    assert "You are at 01.1 FreeQueue" in out
+    [line] = [line for line in out.splitlines() if "99.9" in line]
+    assert line == "The course has no exercise 99.9, which minipaged.txt names as the current one."
+    call("next", "--skip")
+    assert state(here).current == "01.2" and "99.9" not in call()[1]

@@ -115,3 +115,47 @@ def test_of_what_the_ledger_finds_the_beginning_is_told(here):
         with pytest.raises(PartFailure) as told:
             blame.attempt(run, parts, "here", 5.0)
         assert str(told.value).endswith(f"block 0 is lost; block 1 is lost; block 2 is lost{more}")
+
+
+def test_an_endless_loop_is_blamed_on_the_cell_that_it_is_in(here, call, no_tutor, monkeypatch):
+    import builtins
+    import threading
+
+    go_on = threading.Event()
+    monkeypatch.setattr(builtins, "go_on", go_on, raising=False)
+    monkeypatch.setattr(mine_run, "_LEDGER_SECONDS", 0.5)
+    loop = "while not go_on.wait(0.01):\n            x = 1\n        return self.ids.popleft()"
+    fill_in(here, "01.1", OWN_QUEUE.replace("return self.ids.popleft()", loop))
+    fill_in(here, "01.2", OWN_POOL)
+    try:
+        code, out, _ = call("mine")
+    finally:
+        go_on.set()
+    failure = out[out.index("FAILED") :]
+    assert code == 1 and "01.1 FreeQueue" in failure and "BlockPool" not in failure
+    assert "of the cell of 01.1: `while not go_on" in failure and "<cell" not in failure
+
+
+def test_what_the_engine_does_not_ask_is_said_with_own_parts_only(here, call, no_tutor):
+    words = "what else an exercise asks for is for `minipaged check`"
+    assert words not in call("mine")[1]
+    fill_in(here, "01.1", OWN_QUEUE)
+    assert words in call("mine")[1]
+
+
+def test_solved_exercises_without_a_part_are_told(here, call, no_tutor):
+    assert "Used in the notebooks only" not in call("mine")[1]
+    progress.update(here / progress.NAME, lambda state: state.done.update({"00.1", "01.1"}))
+    assert "Used in the notebooks only: 00.1." in call("mine")[1].splitlines()
+
+
+def test_a_deleted_cell_is_told_and_the_reference_used(here, call, no_tutor):
+    fill_in(here, "01.1", None)
+    fill_in(here, "01.2", OWN_POOL)
+    code, out, _ = call("mine")
+    assert code == 0, out
+    [queue] = [line for line in out.splitlines() if line.startswith("free_queue")]
+    assert "reference" in queue and "(no cell)" in queue
+    assert "`minipaged reset 01.1` puts it back" in out
+    out = call("check", "01.1")[1]
+    assert "The cell ex-01-1 is not in the notebook: `minipaged reset 01.1` puts it back" in out

@@ -65,6 +65,7 @@ def test_line_ends_a_byte_order_mark_and_comments_of_other_editors_do_no_harm(pa
         (b"format 1\nfile abc lessons/00_tour.ipynb\n", "line 2"),
         (b"format 1\nfile " + b"a" * 64 + b"\n", "line 2"),
         (b"format 1\nsolved 00.1\n", "line 2"),
+        (b"format 1\nfile " + b"a" * 64 + b" lessons/00_to", "line 2"),
     ],
 )
 def test_a_damaged_file_is_told_in_one_line_and_left_as_it_is(path, content, where):
@@ -75,6 +76,18 @@ def test_a_damaged_file_is_told_in_one_line_and_left_as_it_is(path, content, whe
     assert where in said and str(path) in said and "\n" not in said
     assert "minipaged init" in said
     assert path.read_bytes() == content
+
+
+def test_a_file_without_a_top_is_not_sent_there(path):
+    for content in (b"", b"\x00\x01", b"\xff\xfe", b"format 1\nsolved 00.1\n"):
+        path.write_bytes(content)
+        with pytest.raises(ProgressError) as told:
+            progress.load(path)
+        assert "its top" not in str(told.value) and "rename it" in str(told.value)
+    progress.save(path, FULL)
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(ProgressError, match="mend it .its top says how"):
+        progress.load(path)
 
 
 def test_a_file_of_a_later_version_is_not_read_wrongly(path):

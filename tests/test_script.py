@@ -90,7 +90,7 @@ def test_changed_arguments_are_noticed():
     [good] = judge(check_of_sum, [case], [run(case.operations, sorted)], "f")
     assert good.passed
     assert bad.problem.kind == "changed"
-    assert (bad.problem.expected, bad.problem.got) == ("([3, 1, 2],), as it was", "([1, 2, 3],)")
+    assert (bad.problem.expected, bad.problem.got) == ("[3, 1, 2], as it was", "[1, 2, 3]")
 
 
 def test_a_class_that_is_only_called_like_a_builtin_one_is_told_apart():

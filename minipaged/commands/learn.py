@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +14,8 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from minipaged.course.grade import Tell
 
 ExerciseId = Annotated[
     str | None, typer.Argument(metavar="[ID]", help="Such as 02.1; without it, the current one.")
@@ -204,23 +208,48 @@ def grade(
     no_copies: Annotated[
         bool, typer.Option("--no-copies", help="No points for the reference or the solution.")
     ] = False,
+    seconds: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="For an exercise without tensors, instead of 10."),
+    ] = None,
 ) -> int:
     """Give points for exercise notebooks.
 
-    The exit code is 0 if every exercise passed, 1 if not.
+    The exit code is 0 if every exercise passed, 1 if not. Ctrl-C shows what is graded so far; the
+    exit code is 130 then.
     """
     from rich.console import Console
 
-    from minipaged.course.grade import exit_code
-    from minipaged.course.grade import grade as grade_notebooks
+    from minipaged.course import grade as grading
     from minipaged.course.report import render, to_json
 
-    reports = grade_notebooks(paths, seed, no_copies=no_copies)
+    stopped = None
+    try:
+        with telling_of(Console(stderr=True)) as tell:
+            reports = grading.grade(paths, seed, seconds=seconds, no_copies=no_copies, tell=tell)
+    except grading.GradingStopped as error:
+        reports, stopped = error.reports, error
     if as_json:
         print(to_json(reports))
     else:
         render(reports, Console())
-    return exit_code(reports)
+    if stopped is not None:
+        through = f"{len(reports)} of {stopped.total} notebooks are graded"
+        print(f"minipaged: stopped: {through}", file=sys.stderr)
+        return 130
+    return grading.exit_code(reports)
+
+
+@contextlib.contextmanager
+def telling_of(console: Console) -> Iterator[Tell | None]:
+    """Something to call after each notebook, which shows how far it is; None where nobody looks."""
+    if not console.is_terminal:
+        yield None
+        return
+    from minipaged.commands.telling import telling
+
+    with telling(console) as report:
+        yield lambda graded, number, total: report(Path(graded.path).name, number + 1, total)
 
 
 def show_code(code: str, console: Console) -> None:

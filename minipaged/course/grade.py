@@ -23,46 +23,26 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from minipaged.course import shipped
+from minipaged.config import require_real
+from minipaged.course import remarks, shipped
 from minipaged.course import submission as submitted
 from minipaged.course.catalog import Exercise, Lesson
-from minipaged.course.checks.base import Check, check_of
+from minipaged.course.checks.base import check_of
 from minipaged.course.copies import copied_from
-from minipaged.course.faults import MISSING, ONLY_THIS_CELL
+from minipaged.course.reply import STOPPED
+from minipaged.course.result import Result, judged, nothing, say_no_verdict
 from minipaged.course.sandbox import Limits, NoAnswer, limits_for, observe
-from minipaged.course.script import Case, Observation
 from minipaged.course.shipped import Course
 from minipaged.course.submission import Submission, SubmissionError
-from minipaged.course.verdict import Verdict, diagnosis, judge
 
 _MAX_WORKERS = 4
 # what happens in this process: one notebook at a time, since checks need not be made for threads
 _here = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One exercise. status: "passed", "failed", "unsolved", "copied" or why it came to no verdict.
-    reason: what is wrong, for the learner; "" if passed. num_passed of num_cases checks passed."""
-
-    exercise_id: str
-    name: str
-    points: int
-    max_points: int
-    status: str
-    reason: str
-    num_passed: int
-    num_cases: int
-
-    @property
-    def passed(self) -> bool:
-        """All its checks passed (an exercise worth 0 points can pass, too)."""
-        return self.status == "passed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +73,76 @@ class Report:
         return not self.error and all(result.passed for result in self.results)
 
 
+# told after each notebook: its report, how many there are by now, and how many there will be
+Tell = Callable[[Report, int, int], object]
+
+
+class GradingStopped(KeyboardInterrupt):
+    """Somebody stopped the grading. reports: of the notebooks that were through, of total."""
+
+    def __init__(self, reports: list[Report], total: int) -> None:
+        super().__init__()
+        self.reports, self.total = reports, total
+
+
 def grade(
     paths: Sequence[Path],
     seed: int | None = None,
     *,
     limits: Limits | None = None,
+    seconds: float | None = None,
     no_copies: bool = False,
     course: Course | None = None,
+    tell: Tell | None = None,
 ) -> list[Report]:
     """A report for every notebook; folders stand for the notebooks in them, lessons left out.
 
     seed: for the hidden checks; None draws one, which the reports state. limits: of an exercise
-    (what its check needs, if left out). no_copies: a copy of the reference or of the packaged
-    solution gets no points; else it is only noted. course: the installed one if left out.
+    (what its check needs, if left out). seconds: of an exercise without tensors. no_copies: a copy
+    of the reference or of the packaged solution gets no points; else it is only noted. course: the
+    installed one if left out.
     Never raises for what stands in a submission; FileNotFoundError for a path that does not exist,
-    or if there is no release. Cost: about 0.1 s an exercise, 2 s if it uses tensors, at most its
-    limits.seconds; notebooks are graded side by side.
+    or if there is no release. GradingStopped if a KeyboardInterrupt comes: no worker is left.
+    Cost: about 0.1 s an exercise, 2 s if it uses tensors, at most its limits.seconds; notebooks are
+    graded side by side.
     """
+    if seconds is not None:
+        require_real("seconds", seconds, 0.1, "an exercise without tensors usually has 10")
     seed = secrets.randbelow(2**31) if seed is None else seed
-    grader = _Grader(seed, limits, no_copies, course or shipped.course())
-    with ThreadPoolExecutor(min(_MAX_WORKERS, os.cpu_count() or 1)) as pool:
-        return list(pool.map(grader.grade, submitted.expand(paths)))
+    grader = _Grader(seed, limits, no_copies, course or shipped.course(), seconds)
+    expanded = submitted.expand(paths)
+    pool = ThreadPoolExecutor(min(_MAX_WORKERS, os.cpu_count() or 1))
+    futures = [pool.submit(grader.grade, path) for path in expanded]
+    try:
+        for number, future in enumerate(as_completed(futures), 1):
+            report = future.result()
+            if tell is not None:
+                tell(report, number, len(futures))
+    except KeyboardInterrupt:
+        _end(pool, grader.stop)
+        raise GradingStopped(_through(futures), len(futures)) from None
+    finally:
+        _end(pool, grader.stop)
+    return [future.result() for future in futures]
+
+
+def _end(pool: ThreadPoolExecutor, stop: threading.Event) -> None:
+    """Let no notebook begin, end the workers that run, and wait for that: whoever is in a hurry and
+    interrupts again would leave them behind."""
+    while True:
+        try:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            return
+        except KeyboardInterrupt:
+            continue
+
+
+def _through(futures: Sequence[Future[Report]]) -> list[Report]:
+    """The reports on notebooks that were not stopped, in order."""
+    ended = [future for future in futures if future.done() and not future.cancelled()]
+    reports = [future.result() for future in ended if future.exception() is None]
+    return [one for one in reports if STOPPED not in {result.status for result in one.results}]
 
 
 def exit_code(reports: Iterable[Report]) -> int:
@@ -128,6 +157,8 @@ class _Grader:
     limits: Limits | None
     no_copies: bool
     course: Course
+    seconds: float | None
+    stop: threading.Event = field(default_factory=threading.Event)
 
     def grade(self, path: Path) -> Report:
         """One submission; whatever is wrong with it is in the report."""
@@ -137,15 +168,17 @@ class _Grader:
             return self._refuse(path, self._lesson(path, None), error)
         lesson = self._lesson(path, notebook)
         if lesson is None:
-            nothing = SubmissionError("no exercise", "No exercise of this course is in it.")
-            return self._refuse(path, None, nothing)
+            empty = SubmissionError("no exercise", "No exercise of this course is in it.")
+            return self._refuse(path, None, empty)
         if notebook.is_lesson:
             return self._refuse(path, lesson, _lesson_error(lesson))
         exercises = self.course.catalog.exercises_of(lesson.id)
         originals = [self._original(e, notebook, lesson) for e in exercises]
         pairs = list(zip(exercises, originals, strict=True))
         results = tuple(self._result(e, notebook, original) for e, original in pairs)
-        notes = [*_notes(notebook, self.course, exercises), *_copies(pairs)]
+        notes = list(remarks.notes(notebook, self.course, exercises))
+        if not self.no_copies:  # else the reasons say it
+            notes += remarks.copies(pairs)
         return Report(str(path), lesson.id, self.seed, results, tuple(notes))
 
     def _lesson(self, path: Path, notebook: Submission | None) -> Lesson | None:
@@ -165,7 +198,7 @@ class _Grader:
     def _refuse(self, path: Path, lesson: Lesson | None, error: SubmissionError) -> Report:
         """No points; the maximum stays, where the lesson can be told."""
         exercises = self.course.catalog.exercises_of(lesson.id) if lesson else []
-        results = tuple(_nothing(exercise, error.status, str(error)) for exercise in exercises)
+        results = tuple(nothing(exercise, error.status, str(error)) for exercise in exercises)
         lesson_id = lesson.id if lesson else ""
         return Report(str(path), lesson_id, self.seed, results, error=f"{error.status}: {error}")
 
@@ -181,94 +214,26 @@ class _Grader:
     def _result(self, exercise: Exercise, notebook: Submission, original: str) -> Result:
         with _here:
             check = check_of(exercise)
-            visible = check.visible()
-            cases = visible + check.hidden(self.seed)
+            visible, hidden = check.visible(), check.hidden(self.seed)
+            cases = visible + hidden
         try:
             if original and self.no_copies:
                 raise SubmissionError("copied", f"This is {original}, names aside: write your own.")
             with _here:
                 source = submitted.solution_source(notebook, exercise)
             cells = [*self.course.given(exercise), (exercise.solution_cell, source)]
-            seen = observe(cells, exercise.name, cases, limits_for(check, self.limits))
+            limits = limits_for(check, self.limits, seconds=self.seconds)
+            name, stop = exercise.name, self.stop
+            seen = observe(cells, name, visible, limits, hidden=hidden, stop=stop)
         except (SubmissionError, NoAnswer) as error:
-            return _nothing(exercise, error.status, str(error), len(cases))
+            return nothing(exercise, error.status, str(error), len(cases))
         try:
             with _here:
-                return _verdict(exercise, check, cases, seen, len(visible))
+                return judged(exercise, check, cases, seen, len(visible))
         except Exception as error:  # the fault is the check's; the class is graded on
-            return _nothing(exercise, "no verdict", _say_no_verdict(error), len(cases))
-
-
-def _say_no_verdict(error: Exception) -> str:
-    return (
-        "The check cannot deal with what this cell answered, so nothing is passed "
-        f"({type(error).__name__} while judging). If the cell looks right, the check is at fault: "
-        "grade this exercise by hand, and report it."
-    )
+            return nothing(exercise, "no verdict", say_no_verdict(error), len(cases))
 
 
 def _lesson_error(lesson: Lesson) -> SubmissionError:
     where = f"exercises/{lesson.stem}.ipynb"
     return SubmissionError("a lesson", f"This is a lesson; the exercises are in {where}.")
-
-
-def _verdict(
-    exercise: Exercise,
-    check: Check,
-    cases: Sequence[Case],
-    seen: Sequence[Sequence[Observation]],
-    num_visible: int,
-) -> Result:
-    verdicts = judge(check, cases, seen, exercise.name)
-    failed = [number for number, verdict in enumerate(verdicts) if not verdict.passed]
-    if not failed:
-        points = exercise.points
-        status, reason = "passed", ""
-    else:
-        points = 0
-        first = verdicts[failed[0]]
-        status = "unsolved" if first.problem and first.problem.kind == "unsolved" else "failed"
-        reason = _reason(first, failed[0] < num_visible, diagnosis(check, cases, seen))
-    num_passed = len(cases) - len(failed)
-    return Result(
-        exercise.id, exercise.name, points, exercise.points, status, reason, num_passed, len(cases)
-    )
-
-
-def _reason(verdict: Verdict, is_visible: bool, said: str) -> str:
-    """The first failure in words; a hidden case is not quoted."""
-    problem = verdict.problem
-    assert problem is not None
-    if problem.kind == "unsolved":
-        return problem.reason
-    what = problem.reason if is_visible else problem.discreet_reason
-    why = " ".join(filter(None, (what or said, problem.rule))) or "Another value was expected."
-    if problem.kind == "fault" and problem.got in MISSING:
-        why += f" {ONLY_THIS_CELL}"
-    if not is_visible:
-        return f"A hidden check fails. {why}"
-    return f"{problem.call} gives {problem.got}, expected {problem.expected}. {why}"
-
-
-def _nothing(exercise: Exercise, status: str, reason: str, num_cases: int = 0) -> Result:
-    return Result(exercise.id, exercise.name, 0, exercise.points, status, reason, 0, num_cases)
-
-
-def _notes(notebook: Submission, course: Course, exercises: Sequence[Exercise]) -> Iterable[str]:
-    """What is odd about the submission's graded cells and was put right."""
-    for exercise in exercises:
-        for grade_id in (exercise.solution_cell, exercise.check_cell):
-            count = len(notebook.sources(grade_id))
-            if count > 1:
-                yield f"{count} cells have the id {grade_id}: the last one counts, once"
-        sources = notebook.sources(exercise.check_cell)
-        if not sources:
-            yield f"the check cell {exercise.check_cell} is gone: the release's checks were run"
-        elif set(sources) - set(course.release(exercise).sources(exercise.check_cell)):
-            yield f"{exercise.check_cell} was edited: the release's checks were run"
-
-
-def _copies(pairs: Iterable[tuple[Exercise, str]]) -> Iterable[str]:
-    for exercise, original in pairs:
-        if original:
-            yield f"{exercise.id} {exercise.name} is {original}, names aside"

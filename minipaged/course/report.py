@@ -17,13 +17,15 @@ _OTHER_COLUMNS = 61  # characters that all but the notebooks' names take
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
 
 def render(reports: Sequence[Report], console: Console) -> None:
     """Print a table, then a line for everything that cost points or was odd.
 
-    Text from a submission is printed as text: it cannot colour the table or move the cursor.
+    The rows of a notebook stand under its name; several exercises have a subtotal. Text from a
+    submission is printed as text: it cannot colour the table or move the cursor.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Column, Table
@@ -39,20 +41,28 @@ def render(reports: Sequence[Report], console: Console) -> None:
     )
     for report, name in zip(reports, names, strict=True):
         in_table = Text(_folded(clean(name), console.width - _OTHER_COLUMNS))
-        if not report.results:
-            table.add_row(in_table, "", "0 of 0", "", _text(report.error))
-        for result in report.results:
-            table.add_row(
-                in_table,
-                _text(f"{result.exercise_id} {result.name}"),
-                f"{result.points} of {result.max_points}",
-                f"{result.num_passed} of {result.num_cases}",
-                _text(result.status, "green" if result.passed else "bold red"),
-            )
+        _add_rows(table, report, in_table)
     console.print(table)
     for line in _remarks(reports, names):
         console.print(_text(line), soft_wrap=True)
     console.print(_text(_total(reports)))
+
+
+def _add_rows(table: Table, report: Report, name: Text) -> None:
+    """A row for every exercise of a notebook, and one for all of them."""
+    if not report.results:
+        table.add_row(name, "", "0 of 0", "", _text(report.error))
+    for number, result in enumerate(report.results):
+        table.add_row(
+            name if number == 0 else "",
+            _text(f"{result.exercise_id} {result.name}"),
+            f"{result.points} of {result.max_points}",
+            f"{result.num_passed} of {result.num_cases}",
+            _text(result.status, "green" if result.passed else "bold red"),
+        )
+    if len(report.results) > 1:
+        table.add_row("", "together", f"{report.points} of {report.max_points}", style="bold")
+        table.add_row()
 
 
 def _text(text: str, style: str = "") -> Text:

@@ -10,33 +10,48 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
-from minipaged.course import guard, isolate
-from minipaged.course.faults import MISSING, ONLY_THIS_CELL, say_fault
-from minipaged.course.script import (
-    Case,
-    Fault,
-    Observation,
-    read_fault,
-    read_observation,
-    to_json,
+from minipaged.course import guard, isolate, reply
+from minipaged.course.reply import (
+    TIME_OVER,
+    NoAnswer,
+    ended_early,
+    read_answer,
+    say_exit,
+    unreadable,
 )
+from minipaged.course.script import Case, Observation, to_json
 
 if TYPE_CHECKING:
     from minipaged.course.checks.base import Check
 
+__all__ = [
+    "TIME_OVER",
+    "Limits",
+    "NoAnswer",
+    "ended_early",
+    "environment",
+    "limits_for",
+    "observe",
+    "read_answer",
+    "say_exit",
+    "time_over",
+    "unreadable",
+]
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from minipaged.course.worker import main; main()"
 )
 _START_SECONDS = 120.0  # torch, from a cold disk
 _TENSOR_BYTES = 4 * 2**30
-TIME_OVER = "time limit"  # the status of what did not answer in time
+_MAX_PROCESSES = 256  # threads count, too
+_SHORTEST_NAP, _LONGEST_NAP = 0.001, 0.02  # seconds between two looks at a worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +62,8 @@ class Limits:
     takes. tensors: the scripts use tensors; the worker loads torch before the time begins.
     guarded: the learner's cell imports the modules in guard.py only; off, the rest of the sandbox
     can be tried alone. The two sizes hold only where the system offers it (not Windows; macOS
-    ignores memory_bytes).
+    ignores memory_bytes). All but the time is of one process, and a cell may start others: they
+    are counted where the system counts them by namespace (see worker.py), else they are not.
     """
 
     seconds: float = 10.0
@@ -72,35 +88,36 @@ class Limits:
         return sorted(guard.importable(self.tensors))
 
 
-def limits_for(check: Check, base: Limits | None = None) -> Limits:
+def limits_for(check: Check, base: Limits | None = None, *, seconds: float | None = None) -> Limits:
     """The limits for an exercise with this check; base: instead of the usual ones.
 
-    Torch works in 60 s and 4 GiB. A base keeps its own seconds, and gets as much memory.
+    Torch works in 60 s and 4 GiB. A base keeps its own seconds, and gets as much memory. seconds:
+    for an exercise without tensors.
     """
     if not check.tensors:
-        return base or Limits()
+        base = base or Limits()
+        return base if seconds is None else dataclasses.replace(base, seconds=seconds)
     base = base or Limits(seconds=60.0)
     memory_bytes = max(base.memory_bytes, _TENSOR_BYTES)
     return dataclasses.replace(base, tensors=True, memory_bytes=memory_bytes)
 
 
-class NoAnswer(Exception):
-    """The worker gave no observations. status: in two words. The message says more."""
-
-    def __init__(self, status: str, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-
-
 def observe(
-    cells: Sequence[tuple[str, str]], name: str, cases: Sequence[Case], limits: Limits
+    cells: Sequence[tuple[str, str]],
+    name: str,
+    cases: Sequence[Case],
+    limits: Limits,
+    *,
+    hidden: Sequence[Case] = (),
+    stop: threading.Event | None = None,
 ) -> list[list[Observation]]:
     """Run the cells (name, source) in a process of their own, then every case's script.
 
-    The last cell is the learner's, those before it the release's. Returns one observation per
-    operation. NoAnswer says why there are none: a cell that fails, a name not defined or not the
-    learner's own, a loop without end, a process that ended itself.
-    Cost: a process start, about 0.1 s; with tensors 2 s.
+    The last cell is the learner's, those before it the release's. hidden: cases whose scripts the
+    process gets only when it has answered the others. stop: ends the process when it is set.
+    Returns one observation per operation, of `cases`, then of `hidden`. NoAnswer says why there are
+    none: a cell that fails, a name not defined or not the learner's own, a loop without end, a
+    process that ended itself. Cost: a process start, about 0.1 s; with tensors 2 s.
     """
     request = {
         "cells": [list(cell) for cell in cells],
@@ -108,71 +125,100 @@ def observe(
         "scripts": [to_json(case.operations) for case in cases],
         "importable": limits.importable(),
         "tensors": limits.tensors,
-        "limits": limits.as_resources(),
+        "limits": {**limits.as_resources(), "RLIMIT_NPROC": _MAX_PROCESSES},
+        "more": bool(hidden),
     }
-    return read_answer(_talk(json.dumps(request).encode(), limits), name, cases)
+    seen: list[list[Observation]] = []
+    with _worker(limits, stop or threading.Event()) as worker:
+        seen += read_answer(worker.ask(request), name, cases)
+        if hidden:
+            scripts = [to_json(case.operations) for case in hidden]
+            seen += read_answer(worker.ask(scripts), name, hidden)
+    return seen
 
 
-def read_answer(text: bytes, name: str, cases: Sequence[Case]) -> list[list[Observation]]:
-    """The observations in a worker's answer; NoAnswer if there are none in it."""
-    answer = _parse(text)
-    if "fault" in answer:
-        raise NoAnswer("cell fails", _say_cell_fault(answer))
-    if "undefined" in answer:
-        raise NoAnswer("undefined", f"The cell defines no {name}.")
-    if "borrowed" in answer:
-        raise NoAnswer("not your own", f"{name} is minipaged's own, not yours: define it yourself.")
-    return _observations(answer, cases)
+@contextlib.contextmanager
+def _worker(limits: Limits, stop: threading.Event) -> Iterator[_Worker]:
+    """A worker that has been started; all that is left of it is ended behind.
 
-
-def _talk(request: bytes, limits: Limits) -> bytes:
-    """Start the worker, wait for it, end all that is left of it, and return what it wrote.
-
-    Files, not pipes: a pipe stays open as long as any child of the worker holds it.
+    Files, not pipes: a pipe stays open as long as any child of the worker holds it, and what the
+    worker does not read from it holds up who writes. Each is opened twice, as who shares a handle
+    shares the position in the file.
     """
     how = "isolated" if isolate.available() else "grouped"
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        tempfile.TemporaryFile() as told,
-        tempfile.TemporaryFile() as said,
-    ):
-        told.write(request)
-        told.seek(0)
-        home, started = Path(folder, "home"), Path(folder, "started")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        names = ("home", "started", "told", "said")
+        home, started, told, said = (Path(folder, name) for name in names)
         home.mkdir()
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-X", "utf8", "-c", _START, _PACKAGE_ROOT, started, how],
-            stdin=told,
-            stdout=said,
-            stderr=subprocess.DEVNULL,
-            cwd=home,
-            env=environment(str(home)),
-            start_new_session=True,
-        )
-        try:
-            if limits.tensors:
-                _await(started, process)
-            code = process.wait(limits.seconds)
-        except subprocess.TimeoutExpired:
-            raise time_over(limits) from None
-        finally:
-            _end(process)
-        return _read(said, code, limits)
+        with (
+            told.open("wb") as to,
+            told.open("rb") as asked,
+            said.open("wb") as out,
+            said.open("rb") as answers,
+        ):
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-X", "utf8", "-c", _START, _PACKAGE_ROOT, started, how],
+                stdin=asked,
+                stdout=out,
+                stderr=subprocess.DEVNULL,
+                cwd=home,
+                env=environment(str(home)),
+                start_new_session=True,
+            )
+            try:
+                yield _Worker(process, to, answers, started, limits, stop)
+            finally:
+                _end(process)
 
 
-def _await(started: Path, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the worker has loaded what it needs, or ended, or is hopelessly late."""
-    late = time.monotonic() + _START_SECONDS
-    while not started.exists() and process.poll() is None and time.monotonic() < late:
-        time.sleep(0.01)
+@dataclass(slots=True)
+class _Worker:
+    """A process, what it is told and what it has said. late: when its time is over, 0.0 before it
+    begins."""
 
+    process: subprocess.Popen[bytes]
+    to: IO[bytes]
+    answers: IO[bytes]
+    started: Path
+    limits: Limits
+    stop: threading.Event
+    late: float = 0.0
 
-def _read(said: IO[bytes], code: int, limits: Limits) -> bytes:
-    said.seek(0)
-    text = said.read(limits.answer_bytes + 1)
-    if not text:
-        raise ended_early(say_exit(code))
-    return text
+    def ask(self, request: object) -> bytes:
+        """The worker's next line. NoAnswer if none comes before its time is over."""
+        self.to.write(json.dumps(request).encode() + b"\n")
+        self.to.flush()
+        if not self.late:
+            if self.limits.tensors:
+                self._await_start()
+            self.late = time.monotonic() + self.limits.seconds
+        text, nap = b"", _SHORTEST_NAP
+        while not text.endswith(b"\n") and len(text) <= self.limits.answer_bytes:
+            has_ended = self.process.poll() is not None  # before the look at what it has said
+            text += self.answers.read(self.limits.answer_bytes)
+            if has_ended:
+                break
+            if not text.endswith(b"\n"):
+                self._require_time()
+                time.sleep(nap)
+            nap = min(nap * 1.2, _LONGEST_NAP)
+        if not text:
+            raise ended_early(say_exit(self.process.returncode))
+        return text
+
+    def _require_time(self) -> None:
+        if self.stop.is_set():
+            raise reply.stopped()
+        if time.monotonic() > self.late:
+            raise time_over(self.limits)
+
+    def _await_start(self) -> None:
+        """Until the worker has loaded what it needs, or ended, or is hopelessly late."""
+        late = time.monotonic() + _START_SECONDS
+        while not self.started.exists() and self.process.poll() is None:
+            if self.stop.is_set() or time.monotonic() > late:
+                return
+            time.sleep(0.01)
 
 
 def environment(folder: str) -> dict[str, str]:
@@ -193,68 +239,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _parse(text: bytes) -> dict[str, Any]:
-    try:
-        answer = json.loads(text)
-    except (ValueError, RecursionError):
-        raise unreadable() from None
-    if type(answer) is not dict:
-        raise unreadable()
-    return answer
-
-
-def _observations(answer: dict[str, Any], cases: Sequence[Case]) -> list[list[Observation]]:
-    """One observation per operation, and no value of what a script keeps: a worker reports none."""
-    try:
-        seen = [[read_observation(row) for row in rows] for rows in answer["observations"]]
-    except (KeyError, TypeError, ValueError, RecursionError):
-        raise unreadable() from None
-    if [len(rows) for rows in seen] != [len(case.operations) for case in cases]:
-        raise unreadable()
-    for case, rows in zip(cases, seen, strict=True):
-        pairs = zip(case.operations, rows, strict=True)
-        if any(operation.keep and one.value is not None for operation, one in pairs):
-            raise unreadable()
-    return seen
-
-
-def _say_cell_fault(answer: dict[str, Any]) -> str:
-    try:
-        fault: Fault = read_fault(answer["fault"])
-    except (TypeError, ValueError, RecursionError):
-        raise unreadable() from None
-    advice = f" {ONLY_THIS_CELL}" if fault.kinds[0] in MISSING else ""
-    return say_fault(fault) + advice
-
-
 def time_over(limits: Limits) -> NoAnswer:
     """The worker used up its time."""
-    return NoAnswer(
-        TIME_OVER,
-        f"No answer within {limits.seconds:g} seconds: is there a loop that never ends?",
-    )
-
-
-def ended_early(how: str) -> NoAnswer:
-    """The worker ended without a word; how: as say_exit says it."""
-    return NoAnswer(
-        "ended early",
-        f"The process ended before it had answered ({how}). Nothing was checked, so nothing is "
-        "passed.",
-    )
-
-
-def say_exit(code: int) -> str:
-    """An exit code in words; a negative one, or one above 128, stands for a signal."""
-    if 0 <= code <= 128:
-        return f"exit code {code}"
-    return f"killed by signal {-code if code < 0 else code - 128}"
-
-
-def unreadable() -> NoAnswer:
-    """The worker wrote something that is no answer."""
-    return NoAnswer(
-        "no answer",
-        "The process wrote something else where its answer belongs. Nothing was checked, so "
-        "nothing is passed.",
-    )
+    return reply.time_over(limits.seconds)

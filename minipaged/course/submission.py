@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import stat
 import warnings
 from collections.abc import Iterable, Iterator
@@ -83,7 +84,10 @@ def read(path: Path) -> Submission:
 
 def _read_bytes(path: Path) -> bytes:
     """What a regular file holds; a pipe or a device might never end."""
-    if not stat.S_ISREG(path.stat().st_mode):
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode) and path.suffix != ".ipynb":
+        _require_searchable(path)
+    if not stat.S_ISREG(mode):
         raise SubmissionError("not a notebook", "It is not a regular file.")
     with path.open("rb") as file:
         content = file.read(MAX_BYTES + 1)
@@ -92,21 +96,38 @@ def _read_bytes(path: Path) -> bytes:
     return content
 
 
+def _require_searchable(folder: Path) -> None:
+    try:
+        os.scandir(folder).close()
+    except OSError as error:
+        reason = f"This folder cannot be searched: {error.strerror}."
+        raise SubmissionError("not readable", reason) from None
+
+
 def expand(paths: Iterable[Path]) -> list[Path]:
     """Files as they are, folders as the notebooks below them, sorted, without checkpoints and
-    without lessons. What is named twice comes once."""
+    without lessons. What is named twice comes once. FileNotFoundError for a path that is not there;
+    what cannot be read below a folder is among them (see read), a folder included."""
     found: dict[Path, Path] = {}
     for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"{path} does not exist: give notebooks or folders of them")
         for one in _inside(path) if path.is_dir() else [path]:
-            if not one.exists():
-                raise FileNotFoundError(f"{one} does not exist: give notebooks or folders of them")
             found.setdefault(one.parent.resolve() / one.name, one)
     return list(found.values())
 
 
 def _inside(folder: Path) -> list[Path]:
-    notebooks = (p for p in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
-    inside = sorted(p for p in notebooks if not _is_lesson(p))
+    found, closed = [], []
+
+    def note(error: OSError) -> None:
+        closed.append(Path(error.filename))
+
+    for where, folders, files in os.walk(folder, onerror=note):
+        names = (name for name in [*folders, *files] if name.endswith(".ipynb"))
+        found += [Path(where, name) for name in names]
+    notebooks = (p for p in found if ".ipynb_checkpoints" not in p.parts)
+    inside = sorted([*(p for p in notebooks if not _is_lesson(p)), *closed])
     if not inside:
         raise FileNotFoundError(f"there is no notebook (.ipynb) to grade in {folder}")
     return inside

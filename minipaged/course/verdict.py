@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from minipaged.course import expect, plain
 from minipaged.course.checks.base import Check, Failure, Raises, Row
@@ -87,19 +87,57 @@ def _first_problem(
     for number, (operation, expected, one) in enumerate(_paired(check, case, observations)):
         found = _kind_and_reason(operation, expected, one)
         if found is not None:
-            kind, reason = found
-            discreet = _discreet_reason(operation, expected, one)
-            call = show_call(operation, name)
-            want = "another answer" if check.secret else expect.show(expected)
-            got = _show_got(one)
-            answer = None if one.fault else plain.decode(one.value)
-            fault = one.fault.kinds[0] if one.fault else ""
-            rule = check.explain(Failure(case, number, expected, answer, fault))
-            if kind == "changed":
-                want = f"{plain.show(operation.args)}, as it was"
-                got = plain.show(plain.decode(one.args_after))
-            return Problem(kind, reason, discreet, number, call, want, got, rule)
+            return _problem(check, _Failed(case, number, expected, one), name, *found)
     return None
+
+
+class _Failed(NamedTuple):
+    """One operation that went wrong: which, what was expected of it, what came."""
+
+    case: Case
+    number: int
+    expected: Any
+    one: Observation
+
+
+def _problem(check: Check, failed: _Failed, name: str, kind: str, reason: str) -> Problem:
+    case, number, expected, one = failed
+    operation = case.operations[number]
+    discreet = _discreet_reason(operation, expected, one)
+    call = show_call(operation, name)
+    if kind == "changed":
+        # whatever the check has to say is about the answer, which may be right
+        return Problem(kind, reason, discreet, number, call, *_before_and_after(operation, one))
+    answer = None if one.fault else plain.decode(one.value)
+    fault = one.fault.kinds[0] if one.fault else ""
+    rule = check.explain(Failure(case, number, expected, answer, fault))
+    want = _show_wanted(check, operation, expected, one)
+    return Problem(kind, reason, discreet, number, call, want, _show_got(one), rule)
+
+
+def _show_wanted(check: Check, operation: Operation, expected: Any, one: Observation) -> str:
+    if one.fault is not None and (operation.keep or (expected is None and not check.secret)):
+        return "no exception"
+    return "another answer" if check.secret else expect.show(expected)
+
+
+def _changed_argument(operation: Operation, one: Observation) -> tuple[int, Any, Any] | None:
+    """The first argument that the call changed: its number from 1 on, it before and after. None if
+    that cannot be told. What was kept is there to be changed and does not count."""
+    own = [(k, arg) for k, arg in enumerate(operation.args, 1) if type(arg) is not plain.Kept]
+    after = plain.decode(one.args_after)
+    if type(after) is not tuple or len(after) != len(own):
+        return None
+    pairs = ((k, before, now) for (k, before), now in zip(own, after, strict=True))
+    return next((one for one in pairs if not plain.same(one[1], one[2])), None)
+
+
+def _before_and_after(operation: Operation, one: Observation) -> tuple[str, str]:
+    changed = _changed_argument(operation, one)
+    if changed is None:
+        return "arguments as they were", plain.show(plain.decode(one.args_after))
+    _, before, after = changed
+    return f"{plain.show(before)}, as it was", plain.show(after)
 
 
 def _discreet_reason(operation: Operation, expected: Any, one: Observation) -> str:
@@ -119,7 +157,9 @@ def _kind_and_reason(
     if one.fault is not None:
         return "fault", say_fault(one.fault, quote)
     if one.args_after is not None:
-        return "changed", "The call changed what it was given. Work on a copy."
+        changed = _changed_argument(operation, one) if quote else None
+        what = f"its argument number {changed[0]}" if changed else "what it was given"
+        return "changed", f"The call changed {what}. Work on a copy."
     got = plain.decode(one.value)
     if expect.matches(expected, got):
         return None
@@ -147,7 +187,7 @@ def _judge_raise(expected: Raises, fault: Fault | None, quote: bool) -> tuple[st
 
 
 def _wrong_type(got: Any, expected: Any, printed: str, quote: bool) -> str:
-    wanted = _TYPES.get(type(expected), type(expected).__name__)
+    wanted = _kind(expected)
     if got is None and printed.strip():
         quoted = f" ({printed.strip()[:40]!r})" if quote else ""
         return (
@@ -158,13 +198,22 @@ def _wrong_type(got: Any, expected: Any, printed: str, quote: bool) -> str:
         return f"Nothing was returned (None), but {wanted} is expected: is a `return` missing?"
     if type(got) is plain.Other:
         return _wrong_class(got.what, expected, wanted, quote)
-    found = _TYPES.get(type(got), type(got).__name__)
+    found = _kind(got)
     advice = _ADVICE.get((type(got), type(expected)), "")
     return f"The result is {found}, but {wanted} is expected.{advice}"
 
 
+def _kind(value: Any) -> str:
+    return _TYPES.get(type(value)) or plain.with_article(type(value).__name__)
+
+
 def _wrong_class(name: str, expected: Any, wanted: str, quote: bool) -> str:
     """Advice on an object that is no plain value; its class is known by name only."""
+    if type(expected) is plain.Array and name == "Tensor":
+        return _STRANGE_TENSOR
+    if type(expected) is plain.Array and name in _NEAR_TENSORS:
+        found = plain.with_article(name).capitalize() if name.islower() else f"A {name}"
+        return f"{found} was returned, but {wanted} is expected. {_NEAR_TENSORS[name]}"
     advice = _CLASS_ADVICE.get(name, "")
     if name in _NUMBERS and type(expected) in (int, float):
         advice = f"Wrap it in {type(expected).__name__}(...)."
@@ -178,6 +227,15 @@ _NUMBERS = (
     *(f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (8, 16, 32, 64)),
     *("longdouble", "Fraction", "Decimal", "Tensor", "ndarray"),
 )
+_STRANGE_TENSOR = (
+    "A tensor of a kind that is not compared was returned: a sparse or a quantized one, one of an "
+    "unusual dtype such as complex64, or one without numbers (device meta). An ordinary tensor is "
+    "expected."
+)
+_NEAR_TENSORS = {
+    "Parameter": "`.detach()` gives one.",
+    "ndarray": "torch.from_numpy(...) makes one of it.",
+}
 _CLASS_ADVICE = {
     "generator": "This is a generator: is there a `yield` in the function? Use `return`.",
     "async_generator": "This is a generator: is there a `yield` in the function? Use `return`.",

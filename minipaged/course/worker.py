@@ -4,8 +4,10 @@ It is told the cells, the name that they define and the scripts; what is expecte
 So there is nothing here to be talked out of a verdict: whoever answers right has answered, and
 whoever stops the process, or writes nonsense where the answer goes, has not.
 
-stdin: one JSON object (cells, name, scripts, importable, tensors, limits). stdout: one JSON object
-(see `answer`). Standard library and plain data only; torch where the scripts use tensors.
+stdin: a line of JSON (cells, name, scripts, importable, tensors, limits). stdout: a line of JSON
+(see `answer`). Where the first line says "more", a second one follows with the hidden scripts, once
+the first answer is there: no cell and no visible script can look at what has not come yet. Its
+answer is a second line. Standard library and plain data only; torch where the scripts use tensors.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ import importlib
 import json
 import linecache
 import os
+import re
 import sys
 import time
 import types
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TextIO
 
 from minipaged.course import guard, isolate, script
 
@@ -32,19 +35,63 @@ def main() -> None:
     begins, and "isolated" for namespaces of its own.
     """
     _, _, started, how = sys.argv
-    if how == "isolated":
-        isolate.enter()
-    request = json.loads(sys.stdin.buffer.read())
+    is_counted = how == "isolated" and _enter_namespaces()
+    asked = os.dup(0)
+    request = json.loads(_next_line(asked))
     out = _private_stdout()
     if request["tensors"]:
         importlib.import_module("torch")
     sys.argv = [""]
     Path(started).touch()
+    if not is_counted:
+        del request["limits"]["RLIMIT_NPROC"]
     limit(request["limits"])
     with contextlib.suppress(OSError), os.fdopen(out, "w", encoding="ascii") as file:
-        asked = (request[key] for key in ("cells", "name", "scripts", "importable"))
-        file.write(json.dumps(answer(*asked)))
+        _answer_in_turn(request, asked, file)
     os._exit(0)
+
+
+def _answer_in_turn(request: dict[str, Any], asked: int, file: TextIO) -> None:
+    """Answer the first scripts; then ask for the others, if there are any, and answer them."""
+    found = _defined(request["cells"], request["name"], request["importable"])
+    if not isinstance(found, _Subject):
+        file.write(json.dumps(found) + "\n")
+        return
+    file.write(json.dumps(_observed(request["scripts"], found)) + "\n")
+    file.flush()
+    if request["more"]:
+        file.write(json.dumps(_observed(json.loads(_next_line(asked)), found)) + "\n")
+
+
+def _next_line(asked: int) -> bytes:
+    """The next line of a file that is still being written. Waits for its end, as long as it may."""
+    text = b""
+    while not text.endswith(b"\n"):
+        piece = os.read(asked, 2**20)
+        text += piece
+        if not piece:
+            time.sleep(0.001)
+    return text
+
+
+def _enter_namespaces() -> bool:
+    """Into namespaces of our own; whether the system counts processes in them alone.
+
+    It does where there is a user namespace (Linux 5.14), for whoever is not root. Elsewhere all
+    processes of the user would count, whatever they are.
+    """
+    before = _user_namespace()
+    isolate.enter()
+    release = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    is_new = release is not None and (int(release[1]), int(release[2])) >= (5, 14)
+    return is_new and _user_namespace() != before
+
+
+def _user_namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/user").readlink())
+    except OSError:
+        return ""
 
 
 def answer(
@@ -62,6 +109,24 @@ def answer(
     cell failed, or {"undefined": name} if nothing of that name was defined, or {"borrowed": name}
     if it is not the learner's work but ours.
     """
+    found = _defined(cells, name, importable)
+    return _observed(scripts, found) if isinstance(found, _Subject) else found
+
+
+class _Subject(NamedTuple):
+    """What the cells define."""
+
+    value: Any
+
+
+def _observed(scripts: list[list[Any]], subject: _Subject) -> dict[str, Any]:
+    return {"observations": [script.run(script.from_json(rows), subject.value) for rows in scripts]}
+
+
+def _defined(
+    cells: list[list[str]], name: str, importable: Collection[str] | None
+) -> _Subject | dict[str, Any]:
+    """Run the cells; what they define, or the answer that says why there is nothing."""
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     for number, (cell_name, source) in enumerate(cells, 1):
@@ -75,7 +140,7 @@ def answer(
     subject = getattr(module, name)
     if script.is_ours(subject):
         return {"borrowed": name}
-    return {"observations": [script.run(script.from_json(rows), subject) for rows in scripts]}
+    return _Subject(subject)
 
 
 def limit(limits: dict[str, int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import sys
 import threading
 import traceback
@@ -22,7 +23,12 @@ class PartFailure(Exception):
 
 
 class _Endless(Exception):
-    """Own code did not come to an end in time; the message says where it was."""
+    """Own code did not come to an end in time; the message says where it was. cell: the id of the
+    cell that it was in, "" if it was in none."""
+
+    def __init__(self, said: str, cell: str) -> None:
+        super().__init__(said)
+        self.cell = cell
 
 
 def attempt(
@@ -37,7 +43,8 @@ def attempt(
     try:
         return _in_time(run, parts, seconds)
     except _Endless as endless:
-        raise PartFailure(f"FAILED  {_names(own)}, {where}:\n  {endless}") from None
+        at_fault = [part for part in own if part.exercise.solution_cell == endless.cell] or own
+        raise PartFailure(f"FAILED  {_names(at_fault)}, {where}:\n  {endless}") from None
     except Exception as error:
         together = error
     alone = [(part, _error(run, part, seconds)) for part in own]
@@ -75,8 +82,9 @@ def _in_time(run: Callable[[Sequence[Part]], T], parts: Sequence[Part], seconds:
     thread.join(seconds)
     if thread.is_alive():
         frame = sys._current_frames().get(thread.ident or 0)
-        line = _own_line(traceback.walk_stack(frame)) if frame else ""
-        raise _Endless(f"no end within {seconds:g} seconds: is there a loop that never ends?{line}")
+        line, cell = _own_line(traceback.walk_stack(frame)) if frame else ("", "")
+        asked = "is there a loop that never ends?"
+        raise _Endless(f"no end within {seconds:g} seconds: {asked}{line}", cell)
     if errors:
         raise errors[0]
     return values[0]
@@ -103,7 +111,8 @@ def _reason(error: Exception) -> str:
     step = ", ".join(getattr(error, "__notes__", []))
     kind = "" if isinstance(error, AssertionError | _Endless) else f"{type(error).__name__}: "
     said = f"{step}{': ' if step else ''}{kind}{_cut(error)}"
-    return said + _own_line(reversed(list(traceback.walk_tb(error.__traceback__))))
+    line, _ = _own_line(reversed(list(traceback.walk_tb(error.__traceback__))))
+    return said + line
 
 
 def _cut(error: Exception) -> str:
@@ -113,11 +122,19 @@ def _cut(error: Exception) -> str:
     return "; ".join(found[:_MAX_FOUND] + more)
 
 
-def _own_line(frames: Iterable[tuple[FrameType, int]]) -> str:
-    """The first of these frames, deepest first, that is in a cell of the learner's."""
+def _own_line(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, str]:
+    """The first of these frames, deepest first, that is in a cell of the learner's: its line in
+    words, and the cell's id; both "" if there is none."""
     for frame, line in frames:
         filename = frame.f_code.co_filename
         if filename.startswith("<cell "):
+            cell = filename.removeprefix("<cell ").removesuffix(">")
             source = linecache.getline(filename, line).strip()
-            return f"\n  in line {line} of {filename}: `{source}`"
-    return ""
+            return f"\n  in line {line} of {_say_cell(cell)}: `{source}`", cell
+    return "", ""
+
+
+def _say_cell(cell: str) -> str:
+    """ "the cell of 03.1" for ex-03-1; a given cell by its id."""
+    numbers = re.fullmatch(r"ex-(\d\d)-(\d)", cell)
+    return f"the cell of {numbers[1]}.{numbers[2]}" if numbers else f"the cell {cell}"

@@ -54,7 +54,19 @@ class Desk:
 
     def source(self, exercise: Exercise) -> str:
         """The learner's cell as the file holds it; SubmissionError says what is wrong with it."""
-        return submission.solution_source(self.read(exercise), exercise)
+        notebook = self.read(exercise)
+        try:
+            return submission.solution_source(notebook, exercise)
+        except SubmissionError as error:
+            if error.status != "missing" or not self.place.keeps_progress:
+                raise
+            what, _, _ = str(error).rpartition(": ")
+            back = f"`minipaged reset {exercise.id}` puts it back as it was handed out."
+            raise SubmissionError(error.status, f"{what}: {back}") from None
+
+    def has_cell(self, exercise: Exercise) -> bool:
+        """Whether the learner's notebook still has the cell, whatever stands in it."""
+        return bool(self.read(exercise).sources(exercise.solution_cell))
 
     def read(self, exercise: Exercise) -> Submission:
         """The learner's notebook with this exercise; SubmissionError says why there is none."""

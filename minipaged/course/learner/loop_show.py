@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minipaged.course.catalog import Exercise, Lesson
 from minipaged.course.learner.desk import Desk
-from minipaged.course.learner.progress import Progress
+from minipaged.course.learner.progress import NAME, Progress
 
 
 def where(desk: Desk) -> list[str]:
@@ -19,6 +19,7 @@ def where(desk: Desk) -> list[str]:
         "",
         *next_step(desk, state),
         *_left_for_later(desk, state, here),
+        *_unknown(state, here),
     ]
     missing = [n for n in desk.course.notebooks() if not (desk.place.root / n).exists()]
     if missing:
@@ -58,6 +59,13 @@ def _left_for_later(desk: Desk, state: Progress, here: Exercise) -> list[str]:
     before = exercises[: exercises.index(here)]
     left = [exercise.id for exercise in before if exercise.id not in state.done]
     return [f"Left for later: {', '.join(left)} (`minipaged check {left[0]}`)"] if left else []
+
+
+def _unknown(state: Progress, here: Exercise) -> list[str]:
+    """The state can name an exercise that this course does not have."""
+    if state.current in ("", here.id):
+        return []
+    return [f"The course has no exercise {state.current}, which {NAME} names as the current one."]
 
 
 def _lesson(desk: Desk, state: Progress, lesson: Lesson, here: Exercise) -> str:

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from minipaged.output import RequestOutput
 
 QUESTIONS = ("What is a block table?", "What is preemption?", "What is a slot?")
+NOT_ASKED = (
+    "The engine calls what it needs of a part; what else an exercise asks for is for `minipaged "
+    "check`."
+)
 _VOCABULARY = 1000
 _MAX_STEPS = 5000
 _LEDGER_SECONDS, _TUTOR_SECONDS = 10.0, 120.0  # of one run; the reference takes 0.1 and 2
@@ -63,7 +67,7 @@ def choose(desk: Desk, without: Collection[str]) -> list[Part]:
 
 def _latest(desk: Desk, group: Sequence[Exercise], without: Collection[str]) -> Part:
     for exercise in reversed(group):
-        if exercise.id not in without and desk.notebook(exercise).exists():
+        if exercise.id not in without and not _what_lacks(desk, exercise):
             passes = passes_check(desk, exercise)
             part = mine.load(desk, exercise, passes=passes)
             if part.is_own:
@@ -104,14 +108,35 @@ def report(desk: Desk, parts: Sequence[Part], without: Collection[str]) -> list[
         rows.append((exercise.component or "", exercise.name, whose, exercise.id + note, check))
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, wide)).rstrip() for row in rows]
-    for exercise_id in failing:
-        lines += [
-            f"{exercise_id} fails its check, whatever the engine makes of it: "
-            f"`minipaged check {exercise_id}` says where."
-        ]
-    return [*lines, ""] + (
-        [] if any(part.is_own for part in parts) else [_none(desk, parts, without)]
-    )
+    lines += [
+        f"{exercise_id} fails its check, whatever the engine makes of it: "
+        f"`minipaged check {exercise_id}` says where."
+        for exercise_id in failing
+    ]
+    lines += [*_lost_cells(desk, parts, without), *_in_notebooks(desk)]
+    if not any(part.is_own for part in parts):
+        return [*lines, "", _none(desk, parts, without)]
+    return [*lines, NOT_ASKED, ""]
+
+
+def _lost_cells(desk: Desk, parts: Sequence[Part], without: Collection[str]) -> list[str]:
+    """How to have a cell back that is not in its notebook any more."""
+    lost = [
+        part.exercise.id for part in parts if not part.is_own and part.exercise.id not in without
+    ]
+    return [
+        f"The cell of {exercise_id} is not in its notebook: `minipaged reset {exercise_id}` puts "
+        "it back as it was handed out."
+        for exercise_id in lost
+        if _what_lacks(desk, desk.course.catalog.exercise(exercise_id)) == "no cell"
+    ]
+
+
+def _in_notebooks(desk: Desk) -> list[str]:
+    """The solved exercises that fill no part of the engine."""
+    done = desk.place.progress().done
+    solved = [e.id for e in desk.course.catalog.exercises if e.id in done and not e.component]
+    return [f"Used in the notebooks only: {', '.join(solved)}."] if solved else []
 
 
 def _none(desk: Desk, parts: Sequence[Part], without: Collection[str]) -> str:
@@ -126,7 +151,17 @@ def _none(desk: Desk, parts: Sequence[Part], without: Collection[str]) -> str:
 def _why_reference(desk: Desk, exercise: Exercise, without: Collection[str]) -> str:
     if exercise.id in without:
         return " (left out)"
-    return " (not solved)" if desk.notebook(exercise).exists() else " (no notebook)"
+    return f" ({_what_lacks(desk, exercise) or 'not solved'})"
+
+
+def _what_lacks(desk: Desk, exercise: Exercise) -> str:
+    """ "no notebook", "no cell", or "" if there is something to look at, whatever it is."""
+    if not desk.notebook(exercise).exists():
+        return "no notebook"
+    try:
+        return "" if desk.has_cell(exercise) else "no cell"
+    except SubmissionError:  # a notebook that cannot be read: loading the part says why
+        return ""
 
 
 def _is_begun(desk: Desk, exercise: Exercise) -> bool:

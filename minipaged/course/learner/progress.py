@@ -6,8 +6,8 @@ Lines in UTF-8; empty ones and those that begin with # do not count. Every other
     current ID           the exercise that the learner is at
     done ID              an exercise whose latest check passed
     hints ID N           its hints 1 … N have been shown
-    file SHA256 PATH     a notebook as it was laid out; `minipaged init` refreshes it only while it
-                         still has this sha256, that is, while the learner has not changed it
+    file SHA256 PATH     a notebook (.ipynb) as it was laid out; `minipaged init` refreshes it only
+                         while it still has this sha256: while the learner has not changed it
 
 The file is always replaced as a whole (written beside, then renamed), so it is never half written.
 Whoever changes it holds a lock file meanwhile, minipaged.txt.lock: what two commands record at the
@@ -189,7 +189,7 @@ _ENTRIES = {
     "current": _ID,
     "done": _ID,
     "hints": rf"({_ID}) ([1-{NUM_HINTS}])",
-    "file": r"([0-9a-f]{64}) (\S.*)",
+    "file": r"([0-9a-f]{64}) (\S.*\.ipynb)",
 }
 
 
@@ -203,7 +203,9 @@ def _require_format(path: Path, version: str) -> bool:
 
 
 def _damaged(path: Path, what: str) -> ProgressError:
+    has_top = path.read_bytes().startswith(HEADER.partition("\n")[0].encode())
+    mend = "mend it (its top says how), or rename it" if has_top else "rename it"
     return ProgressError(
-        f"{path}{what}: mend it (its top says how), or rename the file and run "
+        f"{path}{what}: {mend} and run "
         f"`minipaged init {path.parent}`, which keeps your notebooks and begins the progress anew"
     )
