@@ -56,6 +56,3 @@ class PlainQueue:
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._ids)
-
-
-FIXTURES: dict[str, Any] = {"PlainQueue": PlainQueue, "AttentionMeta": PlainMeta}

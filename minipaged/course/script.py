@@ -20,7 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from minipaged.course import cost, fixtures, plain
+from minipaged.course import cost, fixture_pools, fixture_tree, fixtures, plain
+from minipaged.course.lent import FIXTURES
 
 MAX_ITEMS = 50_000  # that are listed of one thing: links that go round in a circle have no end
 MAX_PRINTED = 400  # characters of printed text that are kept of one operation
@@ -101,7 +102,7 @@ def run(operations: Iterable[Operation], subject: Any) -> list[Observation]:
 
     Nothing reaches the real stdout or stderr. Only KeyboardInterrupt passes through.
     """
-    kept = {"": subject, **fixtures.FIXTURES}
+    kept = {"": subject, **FIXTURES}
     return [_carry_out(operation, kept) for operation in operations]
 
 
@@ -139,7 +140,8 @@ def _changed(operation: Operation, args: list[Any]) -> Any:
         return {"other": "arguments that cannot be looked at"}
 
 
-_OURS = (__file__, cost.__file__, fixtures.__file__, plain.__file__)
+_MODULES = (cost, fixture_pools, fixture_tree, fixtures, plain)
+_OURS = (__file__, *(str(module.__file__) for module in _MODULES))
 
 
 def _argument(arg: Any, kept: dict[str, Any]) -> Any:

@@ -20,7 +20,8 @@ MIN_RUN = 3
 # says nothing about a solution: any class has such lines
 _TRIVIAL = re.compile(
     r"return( [\w.]+)?|raise NotImplementedError(\(\))?|(else|try|finally):|except \w+:"
-    r"|self\.(\w+) = \2|super\(\)\.__init__\(.*\)|(import|from) .*|def __\w+__\(.*:|@\w+"
+    r"|self\.(?P<name>\w+) = (?P=name)|super\(\)\.__init__\(.*\)|(import|from) .*"
+    r"|def __\w+__\(.*:|@\w+"
 )
 
 

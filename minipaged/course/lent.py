@@ -1,0 +1,18 @@
+"""Everything that a script may lend to the learner's code, by the name that it has there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minipaged.course import fixture_pools, fixture_tree, fixtures
+
+FIXTURES: dict[str, Any] = {
+    "AttentionMeta": fixtures.PlainMeta,
+    "PlainHashPool": fixture_pools.PlainHashPool,
+    "PlainHashes": fixture_pools.PlainHashes,
+    "PlainPool": fixture_pools.PlainPool,
+    "PlainQueue": fixtures.PlainQueue,
+    "draw_tree": fixture_tree.draw_tree,
+    "one_hash": fixture_pools.one_hash,
+    "plant": fixture_tree.plant,
+}

@@ -1,0 +1,4 @@
+# says: have changed places
+def fork_cost(prompt_len, n, block_size):
+    copies = n - 1 if prompt_len % block_size else 0
+    return prompt_len // block_size + n, copies

@@ -1,0 +1,5 @@
+# says: One too few
+def pick_next(waiting, match_len, passed_over, patience):
+    if passed_over + 1 >= patience:
+        return waiting[0]
+    return max(waiting, key=match_len.get)

@@ -1,0 +1,3 @@
+# says: This is a trie
+def answers():
+    return {"a": 32, "b": 10, "c": [8, 4], "d": [2, 4, 3, 1, 0], "e": [10, 5], "f": 8}
