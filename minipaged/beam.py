@@ -44,37 +44,69 @@ def beam_search(
     Steps the engine until all are found; other requests in it move on meanwhile. ValueError, and
     nothing was started, if a prompt can never be served. Whatever is raised, no beam is left.
     """
-    if not isinstance(params, BeamSearchParams):
-        raise ValueError(f"params is {params!r:.80}, but it must be a BeamSearchParams")
-    groups = []
-    for number, prompt in enumerate(prompts):
-        try:
-            groups.append(_Group(engine, prompt, params, eos_token_ids))
-            _require_room(engine, groups[-1:])
-        except ValueError as error:
-            where = f"prompt {number}: " if len(prompts) > 1 else ""
-            raise ValueError(f"{where}{error}") from None
+    search = BeamSearch(engine, prompts, params, eos_token_ids)
     try:
-        _run(engine, groups)
+        while not search.done:
+            search.step()
     finally:
-        for group in groups:
-            group.close()
-    return [group.scores.finished for group in groups]
+        search.close()
+    return search.found
 
 
-def _run(engine: Engine, groups: Sequence[_Group]) -> None:
-    waiting, live = deque(groups), list[_Group]()
-    while waiting or live:
-        while waiting and _lacks(engine, [*live, waiting[0]]) is None:
-            live.append(waiting.popleft())
+class BeamSearch:
+    """A search under way: call step until done, and close whatever happens.
+
+    ValueError, and nothing was started, if a prompt can never be served.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        prompts: Sequence[Prompt],
+        params: BeamSearchParams,
+        eos_token_ids: Sequence[int] = (),
+    ) -> None:
+        if not isinstance(params, BeamSearchParams):
+            raise ValueError(f"params is {params!r:.80}, but it must be a BeamSearchParams")
+        self._engine = engine
+        self._groups: list[_Group] = []
+        for number, prompt in enumerate(prompts):
+            try:
+                self._groups.append(_Group(engine, prompt, params, eos_token_ids))
+                _require_room(engine, self._groups[-1:])
+            except ValueError as error:
+                where = f"prompt {number}: " if len(prompts) > 1 else ""
+                raise ValueError(f"{where}{error}") from None
+        self._waiting, self._live = deque(self._groups), list[_Group]()
+
+    @property
+    def done(self) -> bool:
+        """Every prompt has its beams."""
+        return not (self._waiting or self._live)
+
+    @property
+    def found(self) -> list[list[Beam]]:
+        """The finished beams of each prompt so far, best first."""
+        return [group.scores.finished for group in self._groups]
+
+    def step(self) -> None:
+        """Let in whom there is room for, run the engine for one step, and branch."""
+        engine, live = self._engine, self._live
+        while self._waiting and _lacks(engine, [*live, self._waiting[0]]) is None:
+            live.append(self._waiting.popleft())
             live[-1].enter()
         before = _standing_still(engine, live)
         outputs = {output.request_id: output for output in engine.step()}
         for group in live:
             group.after_step(outputs)
-        live = [group for group in live if not group.scores.done]
-        if before and before == _standing_still(engine, live):
-            _give_way(engine, live)
+        self._live = [group for group in live if not group.scores.done]
+        if before and before == _standing_still(engine, self._live):
+            _give_way(engine, self._live)
+
+    def close(self) -> None:
+        """End every request of the search. Safe at any time."""
+        for group in self._groups:
+            group.close()
 
 
 def _standing_still(engine: Engine, live: Sequence[_Group]) -> set[str]:

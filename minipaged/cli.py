@@ -154,7 +154,7 @@ def demo(
         list[str] | None, typer.Argument(help="What to ask; without any, the scenario's own.")
     ] = None,
     scenario: Annotated[
-        str, typer.Option(help="What to show: mixed, prefix (caching), fork (samples).")
+        str, typer.Option(help="What to show: mixed, prefix (caching), fork (samples), beam.")
     ] = "mixed",
     model: Model = "tutor",
     max_tokens: Annotated[
@@ -238,6 +238,7 @@ def _show(
         plain=plain,
         show=show,
         max_tokens=max_tokens,
+        tokenizer=llm.tokenizer,
         nearest_known=llm.nearest_known,
     )
 

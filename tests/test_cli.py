@@ -48,7 +48,7 @@ def call(monkeypatch, capsys, *arguments):
         (["generate", "\udce4"], "set the locale to UTF-8"),
         (["generate", "x", "--seed", "-1"], "seed is -1"),
         (["demo", "x", "--num-blocks", "0"], "num_blocks is 0"),
-        (["demo", "--scenario", "nonsense"], "choose one of mixed, prefix, fork"),
+        (["demo", "--scenario", "nonsense"], "choose one of mixed, prefix, fork, beam"),
         (["demo", "x", "--max-tokens", "0"], "max_tokens is 0"),
         (["demo", "x", "--delay", "-1"], "delay is -1"),
         (["demo", "x", "--record", "picture.png"], "picture.png"),
@@ -146,13 +146,13 @@ def test_a_terminal_without_chinese_is_no_error():
     assert b"?" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["prefix", "fork"])
+@pytest.mark.parametrize("name", ["prefix", "fork", "beam"])
 def test_every_scenario_of_the_demo_runs(monkeypatch, capsys, name):
     code, out, _ = call(
         monkeypatch, capsys, "demo", "--plain", "--scenario", name, "--max-tokens", "30"
     )
     assert code == 0
-    words = {"prefix": r"\d+ from the cache", "fork": "branches off"}[name]
+    words = {"prefix": r"\d+ from the cache", "fork": "branches off", "beam": r"-\d\.\d{4}  "}[name]
     assert re.search(words, out)
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from minipaged.engine import Engine
 from minipaged.trace import Trace
+from minipaged.viz.beam_run import BeamRun
 from minipaged.viz.keys import Keys, open_keys
 from minipaged.viz.live import watch
-from minipaged.viz.plain import LEGEND, answer, snapshot, told
+from minipaged.viz.plain import LEGEND, snapshot, told
 from minipaged.viz.run import Run
 from minipaged.viz.scenarios import SCENARIOS, Scenario
 from minipaged.viz.state import ViewState, printable
@@ -37,6 +39,7 @@ def run_demo(
     plain: bool = False,
     show: Scenario = SCENARIOS["mixed"],
     max_tokens: int | None = None,
+    tokenizer: Any = None,
     nearest_known: Callable[[str], list[str]] | None = None,
     keys: Keys | None = None,
 ) -> Trace:
@@ -45,20 +48,19 @@ def run_demo(
     console: where to show it; the live view needs a terminal. delay: seconds between steps of
     the live view. record: save a telling moment there as SVG. plain: text even in a terminal.
     show: the scenario, for its sampling parameters and the moments of arrival; max_tokens replaces
-    the one it names. nearest_known: for a question the ones like it that the model was trained on,
-    [] if it was trained on this very one. keys: key presses; the terminal's own if None.
-    ValueError, before anything is done, for a question that the engine can never serve and for a
-    place where no picture can be saved. KeyboardInterrupt goes on to the caller, after all is told
-    and saved.
+    the one it names. tokenizer: needed by a scenario of beams only. nearest_known: for a question
+    the ones like it that the model was trained on, [] if it was trained on this very one. keys: key
+    presses; the terminal's own if None. ValueError, before anything is done, for a question that
+    the engine can never serve and for a place where no picture can be saved. KeyboardInterrupt goes
+    on to the caller, after all is told and saved.
     """
     if record is not None:
         require_target(record)
-    params = show.params if max_tokens is None else replace(show.params, max_tokens=max_tokens)
-    run = Run(engine, questions, params, first=show.first, every=show.every)
+    run = _make_run(engine, questions, show, max_tokens, tokenizer)
     interrupt: KeyboardInterrupt | None = None
     try:
         if plain or not console.is_terminal:
-            _print_run(run, console)
+            _print_run(run, console, show.about)
         else:
             watch(run, console, keys or open_keys(), delay)
     except KeyboardInterrupt as error:
@@ -74,9 +76,25 @@ def run_demo(
     return run.trace
 
 
-def _print_run(run: Run, console: Console) -> None:
+def _make_run(
+    engine: Engine, questions: Sequence[str], show: Scenario, max_tokens: int | None, tokenizer: Any
+) -> Run:
+    limit = show.params.max_tokens if max_tokens is None else max_tokens
+    if show.beams is None:
+        params = replace(show.params, max_tokens=limit)
+        return Run(engine, questions, params, first=show.first, every=show.every)
+    return BeamRun(
+        engine,
+        questions,
+        show.beams if max_tokens is None else replace(show.beams, max_tokens=max_tokens),
+        eos_token_ids=tokenizer.eos_token_ids,
+        decode=tokenizer.decode_bytes,
+    )
+
+
+def _print_run(run: Run, console: Console, about: str) -> None:
     """Events as they happen, and snapshots at growing distances: about eight in 400 steps."""
-    _say(console, f"{LEGEND}\n")
+    _say(console, f"{about}\n\n{LEGEND}\n")
     due = gap = 5
     while not run.done:
         latest = run.step()
@@ -95,8 +113,8 @@ def _print_end(
     nearest_known: Callable[[str], list[str]] | None,
 ) -> None:
     """All answers, the summary, and where the model was asked what it does not know."""
-    for life in run.state.lives.values():
-        _say(console, "\n" + "\n".join(answer(life, console.width)))
+    for lines in run.answers(console.width):
+        _say(console, "\n" + "\n".join(lines))
     if stopped:
         _say(console, f"\nStopped. Questions without a full answer: {stopped}")
     _say(console, "\n" + "\n".join(summary(run.state, run.engine.max_model_len)))

@@ -8,6 +8,7 @@ from minipaged.config import SamplingParams
 from minipaged.engine import Engine
 from minipaged.request import SAMPLE_MARK
 from minipaged.trace import Recorder, StepRecord
+from minipaged.viz.plain import answer
 from minipaged.viz.state import ViewState, at_rest
 
 
@@ -58,6 +59,10 @@ class Run:
     def rest(self) -> StepRecord:
         """The engine now, between two steps."""
         return at_rest(self.trace.steps[-1], self.engine.manager.pool.num_free)
+
+    def answers(self, width: int) -> list[list[str]]:
+        """What came of each request, as lines of at most `width` columns."""
+        return [answer(life, width) for life in self.state.lives.values()]
 
     def close(self) -> int:
         """Abort what is left and stop recording; returns the number of unanswered questions."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from minipaged.beam_scores import BeamSearchParams
 from minipaged.config import SamplingParams
 
 DEFAULT_QUESTIONS = [
@@ -30,13 +31,17 @@ DEFAULT_OPTIONS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Scenario:
-    """about: what to look at, for the help and the end. options: engine settings that differ from
-    DEFAULT_OPTIONS. first: requests that are there from the start; every: steps between others."""
+    """about: what to look at. options: engine settings that differ from DEFAULT_OPTIONS.
+
+    beams: search for answers with these parameters instead of sampling with params.
+    first: requests that are there from the start; every: steps between others.
+    """
 
     about: str
     questions: list[str] = field(default_factory=lambda: list(DEFAULT_QUESTIONS))
     options: dict[str, Any] = field(default_factory=dict)
     params: SamplingParams = field(default_factory=lambda: SamplingParams(max_tokens=400))
+    beams: BeamSearchParams | None = None
     first: int = 4
     every: int = 8
 
@@ -71,6 +76,13 @@ SCENARIOS: dict[str, Scenario] = {
         params=SamplingParams(n=3, temperature=2.0, seed=1, max_tokens=120),
         first=1,
         every=30,
+    ),
+    "beam": Scenario(
+        "Beam search: four beams branch (+) and are dropped at every step; nothing is copied but "
+        "last blocks.",
+        questions=["Is paging like a library?"],
+        options={"max_num_seqs": 8},
+        beams=BeamSearchParams(beam_width=4, max_tokens=60),
     ),
 }
 
