@@ -84,10 +84,10 @@ class Scheduler:
             if prefix is not None and computed >= (request.num_published_blocks + 1) * size:
                 prefix.publish(request)
             if sample is not None:
+                changed.append(request)
                 if request.num_forks_due:
                     changed += self._branch_off(request, result.forks[request_id])
                 self._append(request, new_tokens[request_id])
-                changed.append(request)
         if self._finished:
             self.running = [r for r in self.running if r.status is RequestStatus.RUNNING]
         return changed

@@ -30,7 +30,7 @@ def visible() -> list[Case]:
             [-INF, 0.0, -INF, math.log(3)],
         ),
         _case("all masked", "No key may be read: all weights are 0.", [-INF, -INF, -INF]),
-        _case("no key", "An empty list gives an empty list.", []),
+        _case("no key", "No score at all, and so no weight.", []),
     ]
 
 
