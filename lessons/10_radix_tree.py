@@ -263,7 +263,7 @@ step_through(trace, step=1)
 # new tokens behind it. Which part of it is known? Everything but the twelve and what did not fill a
 # page. Which index will find more?
 
-# %%
+# %% tags=["nbval-ignore-output"]
 import random
 import timeit
 
