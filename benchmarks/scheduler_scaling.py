@@ -1,6 +1,6 @@
 """What one decode step of the scheduler costs as pool, queue and context grow.
 
-    python benchmarks/scheduler_scaling.py
+    python benchmarks/scheduler_scaling.py [off|hash|radix]
 
 64 requests decode in every step; one of three sizes changes at a time. Each figure is the median
 of many steps (schedule + commit, in microseconds), as a ratio to the first of its row as well. A
@@ -11,6 +11,7 @@ executed lines and elements read to the same end, because seconds on a shared ma
 from __future__ import annotations
 
 import statistics
+import sys
 from time import perf_counter
 
 from rich.console import Console
@@ -22,25 +23,30 @@ from minipaged.plan import StepPlan, StepResult
 from minipaged.request import Request
 
 RUNNING = 64
-BASE = {"blocks in the pool": 100_000, "requests waiting": 100, "tokens of context": 1_000}
-SIZES = {
-    "blocks in the pool": (8_000, 80_000, 800_000),
-    "requests waiting": (100, 1_000, 10_000),
-    "tokens of context": (100, 1_000, 10_000),
-}
+ROWS = (
+    # what grows, its sizes, what the other two are meanwhile
+    ("blocks", (1_000, 10_000, 100_000), {"waiting": 100, "context": 100}),
+    ("waiting", (100, 1_000, 10_000), {"blocks": 100_000, "context": 100}),
+    ("context", (1_000, 10_000, 100_000), {"blocks": 450_000, "waiting": 0}),
+)
 
 
-def microseconds_per_step(blocks: int, waiting: int, context: int, steps: int = 200) -> float:
+def microseconds_per_step(
+    caching: str, blocks: int, waiting: int, context: int, steps: int = 200
+) -> float:
     """Median of schedule + commit over `steps` decode steps."""
     config = EngineConfig.of(
-        num_blocks=blocks, max_num_seqs=RUNNING, max_num_batched_tokens=RUNNING * context
+        num_blocks=blocks,
+        max_num_seqs=RUNNING,
+        max_num_batched_tokens=RUNNING * context,
+        enable_prefix_caching=caching,
     )
     parts = Components()
-    manager = parts.make_manager(blocks, config.cache.block_size)
+    manager = parts.make_manager(config.cache)
     scheduler = parts.make_scheduler(config, manager)
     for number in range(RUNNING + waiting):
         params = SamplingParams(max_tokens=steps + 10, ignore_eos=True)
-        scheduler.add(Request(str(number), [1] * context, params))
+        scheduler.add(Request(str(number), [number] * context, params))
     taken = []
     for _ in range(steps + 1):
         begin = perf_counter()
@@ -59,12 +65,10 @@ def _tokens(plan: StepPlan) -> StepResult:
 
 def main() -> None:
     """Print the table."""
-    table = Table("what grows", "small", "medium", "large")
-    for name, sizes in SIZES.items():
-        figures = []
-        for size in sizes:
-            setting = BASE | {name: size}
-            figures.append(microseconds_per_step(*setting.values()))
+    caching = sys.argv[1] if len(sys.argv) > 1 else "off"
+    table = Table("what grows", "small", "medium", "large", title=f"prefix caching {caching}")
+    for name, sizes, others in ROWS:
+        figures = [microseconds_per_step(caching, **others, **{name: size}) for size in sizes]
         cells = (
             f"{size:,}: {figure:.0f} us, x{figure / figures[0]:.2f}"
             for size, figure in zip(sizes, figures, strict=True)
