@@ -201,17 +201,17 @@ class Scheduler:
             branches.append(branch)
         self._seats_kept -= parent.num_forks_due
         parent.num_forks_due = 0
-        for branch in reversed(branches):
-            self._run_beside(parent, branch)
+        for place, branch in enumerate(branches, 1):
+            self._run_beside(parent, branch, place)
         for branch, token in zip(branches, first_tokens, strict=True):
             self._append(branch, [token])
         return branches
 
-    def _run_beside(self, parent: Request, child: Request) -> None:
-        """The child takes its place right behind the parent: as if admitted just after it."""
+    def _run_beside(self, parent: Request, child: Request, place: int = 1) -> None:
+        """The child takes its place behind the parent: as if admitted just after it."""
         self.manager.fork(parent, child)
         child.move_to(RequestStatus.RUNNING)
-        self.running.insert(self.running.index(parent) + 1, child)
+        self.running.insert(self.running.index(parent) + place, child)
 
     def _grow_by_preempting(
         self, request: Request, num_new: int, plan: StepPlan
