@@ -191,16 +191,9 @@ def demo(
     comes as plain text.
     """
     from minipaged.viz.scenarios import scenario as named
-    from minipaged.viz.svg import require_target
 
     show = named(scenario)
-    require_real("delay", delay, 0.0, "0 shows the steps as fast as they come")
-    for question in questions or ():
-        _require_unicode(question)
-    if max_tokens is not None:
-        SamplingParams(max_tokens=max_tokens)  # a wrong number is told before a model is loaded
-    if record is not None:
-        require_target(record)
+    _require_sound(questions, delay, max_tokens, record)
     options = show.engine_options(
         num_blocks=num_blocks,
         block_size=block_size,
@@ -211,6 +204,21 @@ def demo(
     )
     config = EngineConfig.of(**options)
     _show(show, config, questions, model, delay, record, plain, max_tokens)
+
+
+def _require_sound(
+    questions: list[str] | None, delay: float, max_tokens: int | None, record: Path | None
+) -> None:
+    """What is wrong with the options is told before a model is loaded."""
+    from minipaged.viz.svg import require_target
+
+    require_real("delay", delay, 0.0, "0 shows the steps as fast as they come")
+    for question in questions or ():
+        _require_unicode(question)
+    if max_tokens is not None:
+        SamplingParams(max_tokens=max_tokens)
+    if record is not None:
+        require_target(record)
 
 
 def _show(

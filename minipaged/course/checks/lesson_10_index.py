@@ -107,6 +107,11 @@ def _sharing() -> Iterator[Case]:
         "Six tokens are known. A request of the first three computes its last one again.",
         desk,
     )
+    yield from _half_used()
+
+
+def _half_used() -> Iterator[Case]:
+    """Nodes of which a running request holds a part."""
     desk = Desk(1, 8)
     running = desk.start([1, 2, 3, 4, 5, 6])
     desk.compute(running)
