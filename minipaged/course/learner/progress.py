@@ -29,7 +29,8 @@ from pathlib import Path
 from minipaged.course.catalog import NUM_HINTS
 
 NAME = "minipaged.txt"
-LOCK_SECONDS, STALE_SECONDS = 2.0, 10.0
+# a disk may stall for seconds; a lock that is older than the second was left behind
+LOCK_SECONDS, STALE_SECONDS = 20.0, 10.0
 HEADER = """\
 # Where you are in the course. minipaged keeps this file: it is rewritten by its commands, and
 # comments of yours are not kept. Each line is one entry:
