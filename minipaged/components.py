@@ -12,8 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from minipaged.cache.block import FreeQueue
+from minipaged.cache.hash_prefix import HashPrefixCache
 from minipaged.cache.manager import KVManager
 from minipaged.cache.pool import BlockPool
+from minipaged.cache.radix_prefix import RadixPrefixCache
 from minipaged.cache.table import BlockTable
 from minipaged.config import CacheConfig, EngineConfig, SchedulerConfig
 from minipaged.protocols import (
@@ -36,21 +38,7 @@ ORDERS: dict[str, Callable[[], OrderPolicy]] = {
     "fcfs": lambda: first_come,
     "lpm": LongestPrefixFirst,
 }
-
-
-def _hashed(block_size: int, pool: BlockPoolLike) -> PrefixCacheLike:
-    from minipaged.cache.hash_prefix import HashPrefixCache
-
-    return HashPrefixCache(block_size, pool)
-
-
-def _radix(block_size: int, pool: BlockPoolLike) -> PrefixCacheLike:
-    from minipaged.cache.radix_prefix import RadixPrefixCache
-
-    return RadixPrefixCache(block_size, pool)
-
-
-PREFIX_CACHES = {"off": None, "hash": _hashed, "radix": _radix}
+PREFIX_CACHES = {"off": None, "hash": HashPrefixCache, "radix": RadixPrefixCache}
 
 
 @dataclass(frozen=True)

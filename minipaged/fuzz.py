@@ -39,7 +39,7 @@ Key = tuple[str, int]  # request id and sample index
 class Outcome:
     """What became of each sample: its tokens, its finish reason; refused: requests that were.
 
-    prompts: of every request that was accepted, forks included; parameters likewise.
+    accepted: prompt and parameters of every request that was let in, forks included.
     """
 
     tokens: dict[Key, list[int]] = field(default_factory=dict)

@@ -320,3 +320,19 @@ def test_a_table_that_cannot_fork_is_forked_all_the_same():
         range(1, 7), n=3, temperature=1.0, seed=5
     )
     lab.assert_clean()
+
+
+def test_a_table_that_seems_empty_is_not_opened_again():
+    """A learner's `__len__` may be wrong; that must not cost the table and its blocks."""
+
+    class SeemsEmpty(PlainTable):
+        def __len__(self):
+            return 0
+
+    lab = ForkLab(
+        components=replace(Components(), block_table=SeemsEmpty), block_size=4, num_blocks=8
+    )
+    lab.ask("a", range(1, 7), max_tokens=9)
+    lab.run()
+    assert lab.samples["a", 0] == alone(range(1, 7), max_tokens=9)[0]
+    lab.assert_clean()

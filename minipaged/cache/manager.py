@@ -151,7 +151,9 @@ class KVManager:
         tail = self._tail_to_copy(request)
         if missing + (tail is not None) > self.pool.num_free:
             return None
-        table = self.tables.get(request.request_id) or self._open_table(request)
+        table = self.tables.get(request.request_id)
+        if table is None:
+            table = self._open_table(request)
         if tail is not None:
             self._copy(request, table, tail)
         if missing:
