@@ -130,7 +130,7 @@ class HashPrefixCache:
         """The chain through entries first … last - 1: (block, its hash, what was hashed)."""
         size, ids, links = self.block_size, block_ids[first:last], []
         if last * size > len(token_ids) or len(set(ids)) != last - first:
-            raise _not_full(token_ids, first, last, ids, size)
+            raise not_full(token_ids, first, last, ids, size)
         for entry, block_id in enumerate(ids, first):
             data = parent + self._pack(*token_ids[entry * size : (entry + 1) * size])
             parent = self._hash(data)
@@ -143,9 +143,10 @@ class HashPrefixCache:
         return links
 
 
-def _not_full(
+def not_full(
     token_ids: Sequence[int], first: int, last: int, block_ids: Sequence[int], block_size: int
 ) -> ValueError:
+    """What either index raises for entries that are not full, or a block that stands twice."""
     return ValueError(
         f"entries {first} to {last - 1} cannot be published: they need {last * block_size} "
         f"tokens and {last - first} different blocks, the sequence has {len(token_ids)} and "

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
+from minipaged.cache.hash_prefix import not_full
 from minipaged.protocols import BlockPoolLike
 
 Page = tuple[int, ...]
@@ -98,7 +99,7 @@ class RadixPrefixCache:
             first, node = 0, self._roots.get(key) or Node(key)
         ids = block_ids[first:last]
         if last * self.block_size > len(token_ids) or len(set(ids)) != last - first:
-            raise _not_full(token_ids, first, last, ids, self.block_size)
+            raise not_full(token_ids, first, last, ids, self.block_size)
         pages = [self._page(token_ids, entry) for entry in range(first, last)]
         index, swaps = first - node.start, []
         for offset, page in enumerate(pages):
@@ -234,13 +235,3 @@ def _parent(node: Node) -> Node:
 def _short(words: list[str], limit: int) -> list[str]:
     """At most `limit` words, the last one among them."""
     return words if len(words) <= limit else [*words[: limit - 2], "…", words[-1]]
-
-
-def _not_full(
-    token_ids: Sequence[int], first: int, last: int, block_ids: Sequence[int], block_size: int
-) -> ValueError:
-    return ValueError(
-        f"entries {first} to {last - 1} cannot be published: they need {last * block_size} "
-        f"tokens and {last - first} different blocks, the sequence has {len(token_ids)} and "
-        f"{list(block_ids)}"
-    )
