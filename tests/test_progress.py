@@ -172,6 +172,21 @@ def test_a_lock_that_somebody_holds_is_waited_for_and_then_told(path, monkeypatc
     assert "02.1" in progress.update(path, lambda p: p.done.add("02.1")).done
 
 
+def test_a_lock_that_has_just_gone_is_no_reason_to_give_up(path, monkeypatch):
+    progress.save(path, FULL)
+    lock = lock_of(path, 0)
+    seen = []
+
+    def gone(_):  # as if its holder removed it between our two looks
+        if not seen:
+            lock.unlink()
+        seen.append(1)
+
+    monkeypatch.setattr(progress, "_made", gone)
+    assert "02.1" in progress.update(path, lambda p: p.done.add("02.1")).done
+    assert seen == [1]
+
+
 def test_reading_waits_for_nobody(path):
     progress.save(path, FULL)
     lock_of(path, 0)

@@ -121,7 +121,7 @@ def _changed(path: Path, change: Callable[[Progress], object]) -> tuple[Progress
 def _locked(path: Path) -> Iterator[None]:
     """Hold the lock file beside `path`, which can be made only once."""
     lock = path.with_name(path.name + ".lock")
-    holder, late = None, 0.0
+    holder, late = None, time.monotonic() + LOCK_SECONDS
     while True:
         try:
             lock.open("xb").close()
