@@ -82,6 +82,7 @@ def run_scheduler(
         resumed = perf_counter()
         scheduler.commit(plan, result)
         run.seconds += (planned - begin) + (perf_counter() - resumed)
+        del plan, result  # or the next schedule() would pay for their memory
         now += 1
     if manager.prefix is not None:
         run.hit_tokens = manager.prefix.stats.hits

@@ -65,6 +65,7 @@ class Request:
     num_computed_tokens: how many have their keys and values in the cache.
     num_inflight_tokens: how many more the plan now being executed computes.
     max_output_tokens: the tightest of max_tokens, max_model_len and the pool's slots.
+    max_num_tokens: prompt and outputs when the last output is written.
     seed, sample_index: what the randomness of its tokens is a function of.
     num_forks_due: further samples that its prompt is still to be continued by.
     cache_key: (cache_salt, adapter); requests share cached blocks only if it is the same.
@@ -78,6 +79,7 @@ class Request:
         "arrival_time",
         "cache_key",
         "finish_reason",
+        "max_num_tokens",
         "max_output_tokens",
         "num_blocks",
         "num_computed_tokens",
@@ -116,6 +118,7 @@ class Request:
         self.max_output_tokens = (
             params.max_tokens if max_output_tokens is None else max_output_tokens
         )
+        self.max_num_tokens = self.num_prompt_tokens + self.max_output_tokens
         self.stop_token_ids = frozenset(params.stop_token_ids)
         self.arrival_time = arrival_time
         self.seed = seed
@@ -142,6 +145,7 @@ class Request:
             cache_key=self.cache_key,
         )
         twin.num_prompt_tokens = self.num_prompt_tokens
+        twin.max_num_tokens = self.max_num_tokens
         return twin
 
     @property

@@ -79,7 +79,7 @@ def take_outputs_for_prompt_after_preemption(monkeypatch):
 def sample_every_chunk(monkeypatch):
     from minipaged.sched import scheduler
 
-    right = scheduler._make_item
+    right = scheduler.make_item
 
     def wrong(request, num_new, grown):
         item = right(request, num_new, grown)
@@ -88,7 +88,7 @@ def sample_every_chunk(monkeypatch):
         spec = scheduler.SampleSpec(request.params, request.seed, 0, 0, 1, None)
         return item._replace(sample=spec)
 
-    monkeypatch.setattr(scheduler, "_make_item", wrong)
+    monkeypatch.setattr(scheduler, "make_item", wrong)
 
 
 def write_without_a_copy(monkeypatch):

@@ -120,7 +120,7 @@ def test_a_duplicate_serves_when_the_first_is_forgotten(first_gone):
         assert cache.match([7, 8, 9], PLAIN) == [block_id]
         cache.forget(block_id)
     assert cache.match([7, 8, 9], PLAIN) == []
-    assert not cache._contents and not cache._holders and not cache._hashes
+    assert not cache._entries and not cache._hashes
 
 
 def test_a_chain_may_go_on_in_another_sequence():

@@ -49,8 +49,8 @@ class HashPrefixCache:
         self._root = secrets.token_bytes(32) if root is None else root
         self._hash = hash_function
         self._pack = struct.Struct(f"<{block_size}q").pack
-        self._contents: dict[bytes, bytes] = {}  # hash -> what was hashed
-        self._holders: dict[bytes, list[int]] = {}  # hash -> blocks; the first one serves
+        # hash -> what was hashed, and the blocks that hold it; the first of them serves
+        self._entries: dict[bytes, tuple[bytes, list[int]]] = {}
         self._hashes: dict[int, bytes] = {}  # known block -> hash
 
     def match(self, token_ids: Sequence[int], key: tuple[str, str]) -> list[int]:
@@ -58,14 +58,15 @@ class HashPrefixCache:
 
         Cost: one hash for each block found and one for the first that is not.
         """
-        size, contents, parent = self.block_size, self._contents, self._start(key)
+        size, parent = self.block_size, self._start(key)
         found: list[int] = []
         for start in range(0, (len(token_ids) - 1) // size * size, size):
             data = parent + self._pack(*token_ids[start : start + size])
             parent = self._hash(data)
-            if contents.get(parent) != data:
+            entry = self._entries.get(parent)
+            if entry is None or entry[0] != data:
                 break
-            found.append(self._holders[parent][0])
+            found.append(entry[1][0])
         return found
 
     def publish(
@@ -88,13 +89,27 @@ class HashPrefixCache:
         parent = self._hashes.get(block_ids[first - 1]) if first else None
         if parent is None:
             first, parent = 0, self._start(key)
-        for block_id, block_hash, data in self._links(token_ids, block_ids, first, last, parent):
-            if self._contents.setdefault(block_hash, data) != data:
+        size, ids, hashes = self.block_size, block_ids[first:last], self._hashes
+        if last * size > len(token_ids) or (len(ids) > 1 and len(set(ids)) < last - first):
+            raise not_full(token_ids, first, last, ids, size)
+        if not hashes.keys().isdisjoint(ids):
+            self._require_same(token_ids, ids, first, parent)
+        start, entries = first * size, self._entries
+        for block_id in ids:
+            data = parent + self._pack(*token_ids[start : start + size])
+            parent = self._hash(data)
+            start += size
+            entry = entries.get(parent)
+            if entry is None:
+                entries[parent] = (data, [block_id])
+            elif entry[0] != data:
                 break
-            if block_id not in self._hashes:
-                self._hashes[block_id] = block_hash
-                self._holders.setdefault(block_hash, []).append(block_id)
-                self.pool.set_hash(block_id, block_hash)
+            elif block_id not in hashes:
+                entry[1].append(block_id)
+            else:
+                continue
+            hashes[block_id] = parent
+            self.pool.set_hash(block_id, parent)
         return []
 
     def forget(self, block_id: int) -> None:
@@ -103,10 +118,10 @@ class HashPrefixCache:
         if block_hash is None:
             return
         self.pool.set_hash(block_id, None)
-        holders = self._holders[block_hash]
+        _, holders = self._entries[block_hash]
         holders.remove(block_id)
         if not holders:
-            del self._holders[block_hash], self._contents[block_hash]
+            del self._entries[block_hash]
 
     def known_blocks(self) -> Iterable[int]:
         """Every published block that was not forgotten, duplicates included."""
@@ -119,28 +134,18 @@ class HashPrefixCache:
         """
         return self._root + ascii(key).encode()
 
-    def _links(
-        self,
-        token_ids: Sequence[int],
-        block_ids: Sequence[int],
-        first: int,
-        last: int,
-        parent: bytes,
-    ) -> list[tuple[int, bytes, bytes]]:
-        """The chain through entries first … last - 1: (block, its hash, what was hashed)."""
-        size, ids, links = self.block_size, block_ids[first:last], []
-        if last * size > len(token_ids) or len(set(ids)) != last - first:
-            raise not_full(token_ids, first, last, ids, size)
-        for entry, block_id in enumerate(ids, first):
-            data = parent + self._pack(*token_ids[entry * size : (entry + 1) * size])
-            parent = self._hash(data)
+    def _require_same(
+        self, token_ids: Sequence[int], block_ids: Sequence[int], first: int, parent: bytes
+    ) -> None:
+        """ValueError if a block from entry `first` on is known by another hash than its own."""
+        size = self.block_size
+        for entry, block_id in enumerate(block_ids, first):
+            parent = self._hash(parent + self._pack(*token_ids[entry * size : (entry + 1) * size]))
             if self._hashes.get(block_id, parent) != parent:
                 raise ValueError(
                     f"block {block_id} is known with other tokens: "
                     "call forget before its slots are written again"
                 )
-            links.append((block_id, parent, data))
-        return links
 
 
 def not_full(

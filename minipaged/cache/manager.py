@@ -146,9 +146,9 @@ class KVManager:
 
     def _grow(self, request: Request, num_new: int) -> tuple[int, list[int]] | None:
         """grow, where blocks or copies are needed or the executor has to be told something."""
-        end = request.num_computed_tokens + num_new
-        missing = max(0, self.blocks_for(end) - request.num_blocks)
-        tail = self._tail_to_copy(request)
+        needed = self.blocks_for(request.num_computed_tokens + num_new)
+        missing = max(0, needed - request.num_blocks)
+        tail = None if request.ready_slots else self._tail_to_copy(request)
         if missing + (tail is not None) > self.pool.num_free:
             return None
         table = self.tables.get(request.request_id)
@@ -168,10 +168,11 @@ class KVManager:
     def _tail_to_copy(self, request: Request) -> int | None:
         """The entry of a block that is about to be written but that others hold or know.
 
-        Only a fork or a step back leads to one, and both leave ready_slots at 0.
+        Only a fork or a step back leads to one, and both leave ready_slots at 0: only then is this
+        asked.
         """
         entry = request.num_computed_tokens // self.block_size
-        if request.ready_slots or entry >= request.num_blocks:
+        if entry >= request.num_blocks:
             return None
         block_id = self.tables[request.request_id].block_ids[entry]
         is_own = self.pool.refcount(block_id) == 1 and self.pool.block_hash(block_id) is None

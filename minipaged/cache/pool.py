@@ -55,15 +55,14 @@ class BlockPool:
 
         MemoryError if fewer are free. Cost: O(count).
         """
-        queue = self.free_queue
+        queue, blocks = self.free_queue, self.blocks
         if count > len(queue):
             raise MemoryError(f"{count} blocks asked for, but only {len(queue)} are free")
-        ids = []
-        for _ in range(count):
-            block = self.blocks[queue.pop_head()]
+        ids = [queue.pop_head() for _ in range(count)]
+        for block_id in ids:
+            block = blocks[block_id]
             block.refcount = 1
             block.block_hash = None
-            ids.append(block.block_id)
         return ids
 
     def share(self, block_ids: Sequence[int]) -> None:
@@ -86,23 +85,32 @@ class BlockPool:
         without to its front. ValueError if a block would be freed more often than it is held.
         Cost: O(len(block_ids)).
         """
-        self._require_known(block_ids)
-        for block_id, drops in Counter(block_ids).items():
-            held = self.blocks[block_id].refcount
-            if drops > held:
-                raise ValueError(f"double free: block {block_id} has {held} holders, not {drops}")
+        self._require_held(block_ids)
+        blocks, queue = self.blocks, self.free_queue
         for block_id in reversed(block_ids):
-            block = self.blocks[block_id]
+            block = blocks[block_id]
             block.refcount -= 1
             if block.refcount == 0:
                 if block.block_hash is None:
-                    self.free_queue.prepend(block_id)
+                    queue.prepend(block_id)
                 else:
-                    self.free_queue.append(block_id)
+                    queue.append(block_id)
+
+    def _require_held(self, block_ids: Sequence[int]) -> None:
+        """ValueError unless every block is held at least as often as it stands in the list."""
+        self._require_known(block_ids)
+        drops_of = dict.fromkeys(block_ids, 1)
+        if len(drops_of) < len(block_ids):
+            drops_of = Counter(block_ids)
+        for block_id, drops in drops_of.items():
+            held = self.blocks[block_id].refcount
+            if drops > held:
+                raise ValueError(f"double free: block {block_id} has {held} holders, not {drops}")
 
     def _require_known(self, block_ids: Sequence[int]) -> None:
+        num_blocks = len(self.blocks)
         for block_id in block_ids:
-            if not 0 <= block_id < len(self.blocks):
+            if not 0 <= block_id < num_blocks:
                 raise ValueError(
                     f"block {block_id} does not exist: ids end at {len(self.blocks) - 1}"
                 )

@@ -53,24 +53,25 @@ class PrefixIndex:
 
     def publish(self, request: Request) -> None:
         """Make what the request has computed known, as far as blocks are full. O(new blocks)."""
-        manager, first = self._manager, request.num_published_blocks
+        manager, since = self._manager, self._since
+        first = request.num_published_blocks
         last = request.num_computed_tokens // manager.block_size
-        if last <= first:
-            return
         block_ids = manager.tables[request.request_id].block_ids
+        if first and block_ids[first - 1] not in since:
+            first = 0
         swaps = self.cache.publish(request.token_ids, block_ids, first, last, request.cache_key)
         request.num_published_blocks = last
         for block_id in block_ids[first:last]:
-            self._since[block_id] = self.step
+            since[block_id] = self.step
         for entry, block_id in swaps:
-            self._since.pop(block_ids[entry], None)
+            since.pop(block_ids[entry], None)
             manager.exchange(request, entry, block_id)
 
     def forget(self, block_ids: list[int]) -> None:
         """These blocks were handed out again; their old contents are lost. O(blocks)."""
+        since = self._since
         for block_id in block_ids:
-            since = self._since.pop(block_id, None)
-            if since is not None:
+            if block_id in since:
                 self.stats.evictions += 1
-                self.stats.lifetimes.append(self.step - since)
-            self.cache.forget(block_id)
+                self.stats.lifetimes.append(self.step - since.pop(block_id))
+                self.cache.forget(block_id)

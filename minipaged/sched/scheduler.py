@@ -16,13 +16,11 @@ from collections import deque
 
 from minipaged.cache.manager import KVManager
 from minipaged.config import SchedulerConfig
-from minipaged.plan import SampleSpec, ScheduledItem, StepPlan, StepResult
+from minipaged.plan import StepPlan, StepResult
 from minipaged.protocols import AdmissionPolicy, OrderPolicy, VictimPolicy
 from minipaged.request import FinishReason, Request, RequestStatus, sample_id
+from minipaged.sched.items import add_ready_items, make_item
 from minipaged.sched.policy import first_come, full_admission, last_admitted
-
-# one of each is made per request and step, and the class's own call costs twice as much
-new_tuple = tuple.__new__
 
 
 class Scheduler:
@@ -54,6 +52,7 @@ class Scheduler:
         self._budget = 0
         self._step = 0
         self._seats_kept = 0  # for samples that running requests have still to branch into
+        self._refused: tuple[Request | None, int] = (None, 0)  # and how many blocks were free
 
     def add(self, request: Request) -> None:
         """Queue a request behind all others. O(1)."""
@@ -74,20 +73,22 @@ class Scheduler:
 
     def commit(self, plan: StepPlan, result: StepResult) -> list[Request]:
         """Take over what the plan computed; returns the requests that got tokens. O(items)."""
-        requests, new_tokens, prefix = self._requests, result.token_ids, self.manager.prefix
+        requests, tokens_of, prefix = self._requests, result.token_ids, self.manager.prefix
         size = self.manager.block_size
-        changed = []
-        for request_id, token_ids, _, _, _, sample, _ in plan.items:
+        changed, new_tokens = [], []
+        for request_id, token_ids, start, _, _, sample, _ in plan.items:
             request = requests[request_id]
-            computed = request.num_computed_tokens = request.num_computed_tokens + len(token_ids)
+            computed = request.num_computed_tokens = start + len(token_ids)
             request.num_inflight_tokens = 0
-            if prefix is not None and computed >= (request.num_published_blocks + 1) * size:
+            if prefix is not None and computed % size < len(token_ids):  # a block is full
                 prefix.publish(request)
             if sample is not None:
                 changed.append(request)
+                new_tokens.append(tokens_of[request_id])
                 if request.num_forks_due:
-                    changed += self._branch_off(request, result.forks[request_id])
-                self._append(request, new_tokens[request_id])
+                    changed += self._branch_off(request)
+                    new_tokens += [[token] for token in result.forks[request_id]]
+        self._append(changed, new_tokens)
         if self._finished:
             self.running = [r for r in self.running if r.status is RequestStatus.RUNNING]
         return changed
@@ -130,18 +131,19 @@ class Scheduler:
         return plan
 
     def _schedule_running(self, plan: StepPlan) -> None:
-        running, items, grow = self.running, plan.items, self.manager.grow
+        running, items = self.running, plan.items
         # every running request before the current one has exactly one item, so their number
         # is the position in `running`, also after a victim's item was taken back
-        while len(items) < len(running) and self._budget > 0:
+        while True:
+            self._budget = add_ready_items(running, items, self._budget)
+            if len(items) == len(running) or not self._budget:
+                return
             request = running[len(items)]
-            num_new = len(request.token_ids) - request.num_computed_tokens
-            if num_new > self._budget:
-                num_new = self._budget
-            grown = grow(request, num_new) or self._grow_by_preempting(request, num_new, plan)
+            num_new = min(request.num_tokens - request.num_computed_tokens, self._budget)
+            grown = self._grow_or_preempt(request, num_new, plan)
             if grown is None:
                 return
-            items.append(_make_item(request, num_new, grown))
+            items.append(make_item(request, num_new, *grown))
             self._budget -= num_new
 
     def _schedule_waiting(self, plan: StepPlan) -> None:
@@ -153,10 +155,12 @@ class Scheduler:
             request = self._order(self.waiting, manager)
             if self.num_seats + request.num_forks_due >= limit:
                 return
-            if not manager.pool.num_free:
-                return  # whatever is cached, one token has to be computed: spare the look-up
+            num_free = manager.pool.num_free
+            if not num_free or (request is self._refused[0] and num_free <= self._refused[1]):
+                return  # spare the look-up: one token at least has to be computed, as last time
             hits = [] if prefix is None else prefix.match(request)
             if not self._may_enter(request, hits):
+                self._refused = request, num_free
                 return
             manager.adopt(request, hits)
             if prefix is not None:
@@ -165,7 +169,7 @@ class Scheduler:
             grown = manager.grow(request, num_new)
             assert grown is not None  # all known tokens fit, so this share of them does
             self._admit(request)
-            plan.items.append(_make_item(request, num_new, grown))
+            plan.items.append(make_item(request, num_new, *grown))
             self._budget -= num_new
 
     @property
@@ -190,9 +194,8 @@ class Scheduler:
         self.running.append(request)
         self._seats_kept += request.num_forks_due
 
-    def _branch_off(self, parent: Request, first_tokens: list[int]) -> list[Request]:
-        """The further samples of a prompt that is computed now: each shares its blocks and begins
-        with a token of its own."""
+    def _branch_off(self, parent: Request) -> list[Request]:
+        """The further samples of a prompt that is computed now; each shares its blocks."""
         branches = []
         for number in range(1, parent.num_forks_due + 1):
             branch = parent.branch(sample_id(parent.request_id, number))
@@ -203,8 +206,6 @@ class Scheduler:
         parent.num_forks_due = 0
         for place, branch in enumerate(branches, 1):
             self._run_beside(parent, branch, place)
-        for branch, token in zip(branches, first_tokens, strict=True):
-            self._append(branch, [token])
         return branches
 
     def _run_beside(self, parent: Request, child: Request, place: int = 1) -> None:
@@ -213,11 +214,11 @@ class Scheduler:
         child.move_to(RequestStatus.RUNNING)
         self.running.insert(self.running.index(parent) + place, child)
 
-    def _grow_by_preempting(
+    def _grow_or_preempt(
         self, request: Request, num_new: int, plan: StepPlan
     ) -> tuple[int, list[int]] | None:
-        """Preempt victims until `request` can grow; None if it had to go itself."""
-        grown = None
+        """Grow, preempting victims until there is room; None if the request had to go itself."""
+        grown = self.manager.grow(request, num_new)
         while grown is None:
             victim = self._victim(self.running, request)
             if victim not in self.running:
@@ -247,18 +248,26 @@ class Scheduler:
                 self._budget += len(item.token_ids)
                 return
 
-    def _append(self, request: Request, token_ids: list[int]) -> None:
-        """Add output tokens, one by one, until one of them ends the request."""
-        known = request.token_ids
-        for token in token_ids:
-            known.append(token)
-            num_outputs = len(known) - request.num_prompt_tokens
-            if token in request.stop_token_ids and num_outputs > request.params.min_tokens:
-                self._leave(request, FinishReason.STOP)
-                return
-            if num_outputs >= request.max_output_tokens:
-                self._leave(request, FinishReason.LENGTH)
-                return
+    def _append(self, requests: list[Request], new_tokens: list[list[int]]) -> None:
+        """Add output tokens to each request, one by one, until one of them ends it."""
+        for request, token_ids in zip(requests, new_tokens, strict=True):
+            known = request.token_ids
+            for token in token_ids:
+                known.append(token)
+                if token in request.stop_token_ids or len(known) >= request.max_num_tokens:
+                    self._end_if_due(request, token)
+                    if request.status is RequestStatus.FINISHED:
+                        break
+
+    def _end_if_due(self, request: Request, token: int) -> None:
+        """End a request whose last token is a stop token, or is the last that it may write."""
+        if (
+            token in request.stop_token_ids
+            and request.num_output_tokens > request.params.min_tokens
+        ):
+            self._leave(request, FinishReason.STOP)
+        elif request.num_tokens >= request.max_num_tokens:
+            self._leave(request, FinishReason.LENGTH)
 
     def _leave(self, request: Request, reason: FinishReason) -> None:
         if request.status is RequestStatus.RUNNING:
@@ -267,29 +276,3 @@ class Scheduler:
         self.manager.release(request)
         del self._requests[request.request_id]
         self._finished.append(request.request_id)
-
-
-def _make_item(request: Request, num_new: int, grown: tuple[int, list[int]]) -> ScheduledItem:
-    """The item for the next `num_new` tokens; it samples if they are the last known ones."""
-    start, token_ids = request.num_computed_tokens, request.token_ids
-    end = start + num_new
-    sample = None
-    if end == len(token_ids):
-        params = request.params
-        index = end - request.num_prompt_tokens
-        sample = new_tuple(
-            SampleSpec,
-            (
-                params,
-                request.seed,
-                request.sample_index,
-                index,
-                request.num_forks_due + 1,
-                params.logprobs,
-            ),
-        )
-    first_block, block_ids = grown
-    return new_tuple(
-        ScheduledItem,
-        (request.request_id, token_ids[start:end], start, first_block, block_ids, sample, 0),
-    )
