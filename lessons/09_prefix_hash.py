@@ -66,7 +66,8 @@ step_through(trace, step=2)
 # computed. `forget` is told when the pool hands a block out again. The index holds no block: it has
 # no reference of its own, so nothing stays occupied on its account.
 #
-# A dictionary from tokens to block will do, it seems:
+# A dictionary from tokens to block will do, it seems. (`key` has its own section below; this index
+# does not use it. `set_hash` tells the pool that a block is known.)
 
 
 # %%
@@ -84,7 +85,7 @@ class ByOwnTokens:
 
     def match(self, token_ids, key):
         hits = []
-        for entry in range((len(token_ids) - 1) // self.size):
+        for entry in range((len(token_ids) - 1) // self.size):  # one token is left: see below
             tokens = self.tokens(token_ids, entry)
             if tokens not in self.block_with:
                 return hits
@@ -95,7 +96,7 @@ class ByOwnTokens:
         for block_id, entry in zip(block_ids[first:last], range(first, last), strict=True):
             self.block_with.setdefault(self.tokens(token_ids, entry), block_id)
             self.pool.set_hash(block_id, "known")
-        return []
+        return []  # there is nothing to report; lesson 10's index will have something
 
     def forget(self, block_id):
         self.block_with = {t: b for t, b in self.block_with.items() if b != block_id}
@@ -159,7 +160,7 @@ from minipaged.cache.pool import BlockPool
 
 no_key = ("", "")
 pool = BlockPool(8)
-index = HashPrefixCache(4, pool, root=b"lesson 09")
+index = HashPrefixCache(4, pool, root=b"lesson 09")  # the root is random otherwise: see below
 index.publish([1, 2, 3, 4, *nines], pool.allocate(2), 0, 2, no_key)
 index.publish([5, 6, 7, 8, *nines], pool.allocate(2), 0, 2, no_key)
 for block_id, tokens in enumerate(["1 2 3 4", "9 9 9 9", "5 6 7 8", "9 9 9 9"]):
@@ -192,26 +193,27 @@ for bits in (64, 128, 256):
 # > **Claim C11, recomputed.** *A prefix cache may key its blocks by 16 hex digits of SHA-256.* At
 # > 10⁹ blocks two of them agree with probability 2.7 %. With all 256 bits it is 4.3 · 10⁻⁶⁰.
 #
-# One engine has far fewer blocks, so are 64 bits enough after all? Chance is not the worst.
-# Somebody who *searches* for two prompts with one hash has likely found a pair after 2³² tries,
-# about 4 · 10⁹: an hour for one core of a processor. And what would such a *collision* do? A
-# visitor gets an answer to somebody else's words.
+# One engine has far fewer blocks, so are 64 bits enough after all? Chance is not the worst. By the
+# same bound somebody who *searches* for two prompts with one hash needs some 2³² tries, about 4 ·
+# 10⁹: an hour for one core of a processor. And what would such a *collision* do? A visitor gets an
+# answer to somebody else's words.
 #
 # There are two ways out, and our index takes both: keep all bits, and keep what was hashed and
-# *compare it on a hit*. Then the worst that a weak hash does is to miss a hit. It costs memory:
-# 400 to 500 bytes a known block here, beside the 2 MiB that a block of 16 tokens has in Llama-3-8B.
+# *compare it on a hit*. Since the pool loses the end of a prefix before its beginning, the worst
+# that a weak hash does then is to miss a hit. It costs memory: 400 to 500 bytes a known block here,
+# beside the 2 MiB that a block of 16 tokens has in Llama-3-8B.
 #
 # ## Who may share
 #
 # Two strings stand before the tokens of the first block, and through the chain they are in every
-# hash; the code calls the pair `key`. One names the *adapter*: the same model with another set of
-# fine-tuned weights computes other keys and values. The other is the *salt*. A hit is faster than a
-# miss, and everybody can measure how long the first token takes. So whoever may guess a prompt can
-# test whether somebody has sent it before, block by block. Visitors who must not learn that of each
-# other (*tenants*) get different salts and share nothing.
+# hash; the code calls the pair (salt, adapter) `key`. The second names the *adapter*, a set of
+# changes to the model's weights: with it the same tokens have other keys and values. The first is
+# the *salt*. A hit is faster than a miss, and everybody can measure how long the first token takes.
+# So whoever guesses a prompt can test whether somebody has sent it before, block by block. Visitors
+# who must not learn that of each other (*tenants*) get different salts and share nothing.
 #
-# The engine takes it with the request, `add_request(..., cache_salt="x")`. Mind the seam between
-# the two strings:
+# The engine takes the salt with the request, `add_request(..., cache_salt="x")`. Mind the seam
+# between the two strings: written one behind the other, the first two keys below are both `X`.
 
 # %%
 prompt = [1, 2, 3, 4, 5]
@@ -251,10 +253,10 @@ print(*first_work(simulate(four, enable_prefix_caching="hash", **memory)), sep="
 # other is gone. C finds 8. Not 9: the ninth token's block is not full. A block that is not full is
 # still being written, so it is never known.
 #
-# *Why not publish when the blocks are handed out, so that B finds A's at once?* B would read slots
-# that are written in the same step, or never: if A is aborted between two chunks, its later blocks
-# were handed out and hold nothing of A's. Publish before computing, and a later prompt reads
-# rubbish that carries A's name. The exercises plant this fault.
+# *Why not publish when the blocks are handed out, so that B finds A's at once?* Because they may
+# never be written. A long prompt is computed in pieces, a *chunk* a step. If A is aborted between
+# two chunks, its later blocks were handed out and hold nothing of A's, and a later prompt reads
+# rubbish under A's hash. The exercises plant this fault.
 #
 # D asks for 8 tokens, and 8 are known. It finds 4. To choose the next token the engine needs the
 # model's output for the last prompt token, and the cache has only keys and values of it. So at
@@ -308,19 +310,20 @@ for kind in ("off", "hash"):
     )
 
 # %% [markdown]
-# These 12 are not counted in `prefix_cache_hits_total`: a rate of hits is to say how much visitors
-# have in common, and not how short of memory the engine is.
+# These 12 are not counted in `prefix_cache_hits_total`, the engine's count of tokens found: it is to
+# say how much visitors have in common, and not how short of memory the engine is.
 #
 # ## What it costs if nothing repeats
 #
 # Does a cache take memory from those who need it? Twenty prompts that share nothing, in a pool of
-# 16 blocks that is too small for them:
+# 16 blocks that is too small for all of them at once:
 
 # %%
 from minipaged.workload import SyntheticWorkload
 
 strangers = SyntheticWorkload(requests=20, prompt_len=(16, 64), output_len=(4, 16)).arrivals()
 runs = [
+    # admission_headroom: whoever enters leaves so many blocks free, so that nobody is preempted
     simulate(strangers, enable_prefix_caching=kind, num_blocks=16, admission_headroom=2)
     for kind in ("off", "hash")
 ]
@@ -331,8 +334,9 @@ print("as many free at every step:", free[0] == free[1])
 
 # %% [markdown]
 # Idle blocks stay on the free queue, and whoever needs one gets it. What is left is the work: a
-# hash for each full block. The cell takes the time for it, on the machine that ran it, and beside
-# it what the same 16 tokens take on the GPU of the engine's cost model (Llama-3-8B on an H100).
+# hash for each full block. The cell takes the time for it, on the machine that ran it. Beside it
+# stands what the same 16 tokens take on a GPU by a *cost model*: the operations (FLOP) that
+# Llama-3-8B needs for them, divided by those that an H100 does in a second.
 
 # %% tags=["nbval-ignore-output"]
 import time
@@ -356,8 +360,8 @@ print(f"a block: {1e6 * a_hash:.0f} µs to publish, {1e6 * a_block:.0f} µs to c
 # ## What it saves
 #
 # The time to the first token (*TTFT*), in milliseconds on the same cost model: A comes first, then
-# B with the same prefix, and nobody else. Which share of the work is saved by a prefix of 8,000 if
-# 500 tokens follow, and which if 12,000 follow? Work them out; the table has them.
+# B with the same prefix, and nobody else. Which share of the prompt is a prefix of 8,000 if 500
+# tokens follow, and which if 12,000 follow? Work them out; the table has them.
 
 
 # %%
@@ -367,7 +371,7 @@ def first_token_ms(trace, name):
     return 1000 * next(steps).elapsed
 
 
-print("prefix   rest   share of work   TTFT of A and B")
+print("prefix   rest   prefix/prompt   TTFT of A and B")
 for prefix, rest in [(3000, 30), (8000, 500), (8000, 3429), (8000, 12000)]:
     own_a, own_b = range(30_000, 30_000 + rest), range(60_000, 60_000 + rest)
     prompts = [[*range(prefix), *own_a], [*range(prefix), *own_b]]
@@ -380,14 +384,15 @@ for prefix, rest in [(3000, 30), (8000, 500), (8000, 3429), (8000, 12000)]:
     print(f"{prefix:6}{rest:7}{prefix / (prefix + rest):15.1%}   {saved}")
 
 # %% [markdown]
-# In the first line 99.0 % of the work is saved, and only 86 % of the time. The model's weights
-# still have to be read once, and that takes longer than computing 38 tokens.
+# In the first line the prefix is 99.0 % of the prompt, and only 86 % of the time is saved. Whole
+# blocks are found, so 38 tokens are computed; and the model's weights still have to be read once,
+# which takes longer than that.
 #
 # > **Claim C20, recomputed.** *TTFT falls by 40 to 70 % for a system prompt of 8,000 tokens, and 99
 # > % of prefill (computing the prompt) is saved for a prefix of 3,000.* Both are prefix / (prefix +
-# > rest) for one length of the rest: 30 tokens behind 3,000, and 12,000 to 3,429 behind 8,000. With
-# > 500 behind 8,000 TTFT falls by 93 %. Time in the queue comes on top, and falls too when those in
-# > front are done sooner.
+# > rest) for a rest that is not named: 30 tokens behind 3,000, and 12,000 to 3,429 behind 8,000.
+# > With 500 behind 8,000 TTFT falls by 93 %. Time in the queue comes on top, and falls too when
+# > those in front are done sooner.
 #
 # Now change the lengths. All prompts have the shared beginning and 20 tokens of their own; with
 # `apart` 0 they arrive in the same step.

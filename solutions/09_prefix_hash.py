@@ -7,7 +7,8 @@
 # %% [markdown]
 # ## 09.1 The chain
 #
-# Write `chain`: a SHA-256 digest for every full block of a prompt, as a text of 64 hex digits.
+# Write `chain`: a SHA-256 digest for every full block of a prompt, as a text of 64 hex digits
+# (`sha256(...).hexdigest()`).
 #
 # What is hashed for a block is a text, encoded as UTF-8 (that is what `.encode()` does). It has two
 # parts, joined with nothing in between:
@@ -56,16 +57,18 @@ check("09.1", chain)
 #   the other one, and all behind it, may stay unknown.
 # - **Leave one.** `match` takes whole blocks only, and at least one token of the prompt stays out.
 # - **Publish what you are told**, the entries `first` to `last - 1`, and nothing else. The entries
-#   before `first` were matched or published earlier and are still known. A block that is known
-#   already stays as it is.
+#   before `first` were matched or published earlier and are still known, unless a collision kept
+#   them out. A block that is known already stays as it is. There is nothing to report: return `[]`
+#   (the index of lesson 10 will have something).
 # - **Twins stay.** Two blocks may hold the same. Both are known; `match` returns the one that was
 #   published first, and once that is forgotten, the next.
 # - **Forget one block**, never its twin, and not the blocks behind it either. They are not found
-#   while a block before them is missing, and are found again when that is published anew.
+#   while a block before them is missing, and are found again when that is published anew. A block
+#   that is not known is ignored.
 # - **Tell the pool**: `pool.set_hash(block_id, a_hash)` when a block becomes known,
 #   `pool.set_hash(block_id, None)` when it is forgotten.
 #
-# The root is given: 32 random digits, others in every process. The check makes your index over
+# The root is given: 32 random hex digits, others for every index. The check makes your index over
 # `PlainHashes` from `minipaged.course.fixtures`, which has nothing of a pool but `set_hash` and
 # `block_hash`. How you find a prefix is up to you; a chain as in 09.1 is one good way. A block that
 # is published costs one hash then, because the chain goes on from the block in front.
@@ -168,9 +171,9 @@ check("09.2", HashIndex)
 #   known any more.
 # - `free` works its list off from the end. A block that nobody holds any more goes to the *end* of
 #   the queue if it has a hash, and to the front if it has none.
-# - `take` begins the table of a request: its hits, then `num_new` other blocks. All or nothing: if
-#   it is refused, no count and no place on the queue has changed. Count what it needs as in the
-#   lesson.
+# - `take` begins the table of a request: its hits, then `num_new` other blocks. The hits are known
+#   blocks, each once, and keep their hashes. All or nothing: if it is refused, no count and no
+#   place on the queue has changed. Count what it needs as in the lesson.
 #
 # As in 02.2 the check makes your pool with `PlainQueue`. The methods of a free queue are
 # `pop_head()`, `append(id)`, `prepend(id)` and `remove(id)`. A double free must still be refused;
@@ -369,7 +372,7 @@ print("same blocks as with the reference:", same)
 # %% [markdown]
 # The last line says that your pool handed out the very same blocks at every step.
 #
-# Now the tutor. It puts the same 72 tokens before every question: a mark, a system prompt of 70
+# Now the tutor. It puts the same 70 tokens before every question: a mark, a system prompt of 68
 # letters (a letter is a token here) and another mark. With blocks of 16, how many of them can a
 # second question find? One question goes first, so that there is something to find.
 
@@ -410,7 +413,7 @@ reference_texts = [answer.text for answer in LLM("tutor").generate(questions)]
 print("same texts as the reference:", texts == reference_texts)
 
 # %% [markdown]
-# 4 whole blocks of the 72 tokens are 64, and three questions find them: 192. The other 16: "What is
+# 4 whole blocks of the 70 tokens are 64, and three questions find them: 192. The other 16: "What is
 # a block table?" goes on as "What is a slot?" does, up to the end of its fifth block.
 #
 # ### A weak hash

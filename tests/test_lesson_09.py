@@ -25,6 +25,8 @@ from minipaged.course.expect import Raises
 from minipaged.course.fixture_pools import PlainHashes, one_hash
 from minipaged.course.script import Case, Operation, run
 from minipaged.course.verdict import judge
+from minipaged.exec.sim_exec import CostModel
+from minipaged.model.tokenizer import SYSTEM_PROMPT, TutorTokenizer
 
 ROOT = Path(__file__).parents[1]
 LESSON = (ROOT / "lessons/09_prefix_hash.py").read_text(encoding="utf-8")
@@ -171,7 +173,7 @@ def test_its_own_blocks_are_not_counted_as_hits(lab):
 
 def test_what_it_costs(printed):
     lines = printed("fewest free blocks").splitlines()
-    assert says("in a pool of 16 blocks that is too small for them")
+    assert says("in a pool of 16 blocks that is too small for all of them at once")
     without, with_it = lines[0].split()[-2:]
     assert without == with_it
     assert lines[1].split()[-2:] == ["0", "0"]
@@ -184,9 +186,13 @@ def test_what_it_saves(printed):
     rows = [line.split() for line in printed("TTFT of A and B").splitlines()[1:]]
     table = {(int(r[0]), int(r[1])): (r[2], r[-2]) for r in rows}
     assert table[3000, 30] == ("99.0%", "86%")
-    assert says("In the first line 99.0 % of the work is saved, and only 86 % of the time.")
-    assert says("that takes longer than computing 38 tokens")
+    assert says("In the first line the prefix is 99.0 % of the prompt, and only 86 % of the time")
+    assert says("so 38 tokens are computed")
+    assert says("the model's weights still have to be read once, which takes longer than that")
     assert 3030 - 2992 == 38
+    cost = CostModel()
+    reading = cost.weight_bytes / cost.memory_bandwidth
+    assert reading > 38 * cost.flop_per_token / cost.peak_flops
     assert table[8000, 500] == ("94.1%", "93%")
     assert says("With 500 behind 8,000 TTFT falls by 93 %")
     assert says("30 tokens behind 3,000, and 12,000 to 3,429 behind 8,000")
@@ -218,7 +224,11 @@ def test_the_solution_runs_as_its_prose_says():
     (tutor,) = [text for text in said if "tokens found" in text]
     assert "208 of 352 tokens found" in tutor
     assert tutor.endswith("same texts as the reference: True\n")
-    assert says("4 whole blocks of the 72 tokens are 64, and three questions find them: 192")
+    assert says("It puts the same 70 tokens before every question: a mark, a system prompt of 68")
+    shared = TutorTokenizer().prompt_ids("a")[:-2]
+    assert (len(shared), len(SYSTEM_PROMPT)) == (70, 68)
+    assert shared == TutorTokenizer().prompt_ids("b")[:-2]
+    assert says("4 whole blocks of the 70 tokens are 64, and three questions find them: 192")
     assert says("The other 16")
     assert 192 + 16 == 208
     (weak,) = [text for text in said if text.startswith("tokens computed:")]

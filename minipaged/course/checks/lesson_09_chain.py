@@ -22,18 +22,20 @@ NO_KEY = ("", "")
 class Way(NamedTuple):
     """A way to make a chain. start: what stands before the first block, from key and root. link:
     the text to hash, from start, what stands before the block, and its tokens. cut: how many
-    blocks."""
+    blocks. place: where a block begins, from its number and the block size."""
 
     start: Callable[[Key, str], str] = lambda key, root: root + repr(key)
     link: Callable[[str, str, Tokens], str] = lambda start, before, tokens: before + str(tokens)
     cut: Callable[[int, int], int] = lambda length, size: length // size
+    place: Callable[[int, int], int] = lambda number, size: number * size
 
 
 def follow(way: Way, token_ids: Tokens, size: int, key: Key = NO_KEY, root: str = "") -> list[str]:
     """The digests that a way gives. Cost: one hash a block."""
     start = before = way.start(key, root)
     digests = []
-    for first in range(0, way.cut(len(token_ids), size) * size, size):
+    for number in range(way.cut(len(token_ids), size)):
+        first = way.place(number, size)
         before = sha256(way.link(start, before, token_ids[first : first + size]))
         digests.append(before)
     return digests
@@ -106,8 +108,20 @@ def _oracle(case: Case) -> list[Any]:
 
 
 FULL = "Only full blocks have a digest: the tokens behind the last full one have no place in it."
+JOINED = (
+    "Between what stands before a block and its tokens is something more: join them as they are."
+)
+
+
+def _with(separator: str) -> Way:
+    return Way(link=lambda start, before, tokens: before + separator + str(tokens))
+
+
 MISTAKES = (
-    (Way(cut=lambda length, size: -(-length // size)), FULL),
+    (
+        Way(cut=lambda length, size: -(-length // size)),
+        "The last digest is that of a block that is not full.",
+    ),
     (
         Way(cut=lambda length, size: max(0, length - 1) // size),
         "Every full block has a digest, the last one too. That a token has to be left to compute "
@@ -131,6 +145,12 @@ MISTAKES = (
         ),
         "Root and key belong to the first block only. The others get them through the chain.",
     ),
+    (
+        Way(place=lambda number, size: number),
+        "The blocks overlap: each begins one token behind the one before it. It has to begin where "
+        "that one ends.",
+    ),
+    *((_with(separator), JOINED) for separator in (" ", ",", "|", "\n")),
     (
         Way(link=lambda start, before, tokens: before + "".join(map(str, tokens))),
         "The tokens run into each other: a separator has to keep them apart. str() of a list has "

@@ -59,6 +59,41 @@ class _AllThatIsFull(IndexModel):
         return super().publish(token_ids, block_ids, first, len(token_ids) // self.block_size, key)
 
 
+class _OneTooMany(IndexModel):
+    def publish(
+        self, token_ids: Sequence[int], block_ids: Sequence[int], first: int, last: int, key: Key
+    ) -> list[tuple[int, int]]:
+        return super().publish(token_ids, block_ids, first, min(last + 1, len(block_ids)), key)
+
+
+class _OnceOnly(IndexModel):
+    def publish(
+        self, token_ids: Sequence[int], block_ids: Sequence[int], first: int, last: int, key: Key
+    ) -> list[tuple[int, int]]:
+        for entry in range(first, last):
+            if self.name(token_ids, entry, key) not in self.blocks_of:
+                super().publish(token_ids, block_ids, entry, entry + 1, key)
+        return []
+
+
+class _ListedTwice(IndexModel):
+    def publish(
+        self, token_ids: Sequence[int], block_ids: Sequence[int], first: int, last: int, key: Key
+    ) -> list[tuple[int, int]]:
+        for entry in range(first, last):
+            name = self.name(token_ids, entry, key)
+            self.name_of[block_ids[entry]] = name
+            self.blocks_of.setdefault(name, []).append(block_ids[entry])
+            self.pool.set_hash(block_ids[entry], "known")
+        return []
+
+
+class _StillFound(IndexModel):
+    def forget(self, block_id: int) -> None:
+        if self.name_of.pop(block_id, None):
+            self.pool.set_hash(block_id, None)
+
+
 class _NewestServes(IndexModel):
     def match(self, token_ids: Sequence[int], key: Key) -> list[int]:
         found = super().match(token_ids, key)
@@ -104,6 +139,10 @@ class _Deaf:
         return None
 
 
+TOO_MUCH = (
+    "More was published than was asked for. Whoever calls knows what is computed: the entries from "
+    "first to last - 1, and no others."
+)
 FLAWS: tuple[tuple[type[IndexModel], str], ...] = (
     (
         _NotCompared,
@@ -143,15 +182,26 @@ FLAWS: tuple[tuple[type[IndexModel], str], ...] = (
         "The look-up went on behind a block that is not known. It ends there: the request would "
         "take the blocks for one stretch from its beginning.",
     ),
-    (
-        _AllThatIsFull,
-        "More was published than was asked for. Whoever calls knows what is computed: the entries "
-        "from first to last - 1, and no others.",
-    ),
+    (_AllThatIsFull, TOO_MUCH),
+    (_OneTooMany, TOO_MUCH),
     (
         _NoTwins,
         "The second block with the same tokens was not made known. It is a twin: it holds the same "
         "and serves once the first is gone.",
+    ),
+    (
+        _OnceOnly,
+        "The block was not made known, because a block with the same contents was known once. That "
+        "one has been forgotten: nothing of it may stay behind.",
+    ),
+    (
+        _ListedTwice,
+        "A forgotten block was found. It had been published twice and was noted twice, but "
+        "forgotten once: a block that is known already stays as it is.",
+    ),
+    (
+        _StillFound,
+        "A forgotten block was found. forget has to take it out of everything that match looks at.",
     ),
     (
         _NewestServes,

@@ -84,7 +84,7 @@ def _forgetting() -> list[Case]:
             "a block in the middle goes",
             "The second of three goes, and comes back as another block with the same tokens.",
             *(4, three, forget(0), match([*TWELVE, 1]), KNOWN),
-            *(publish(TWELVE, [3, 7, 9], 1, 2), match([*TWELVE, 1]), KNOWN, HASHED),
+            *(publish(TWELVE, [3, 7, 9], 1, 2), KNOWN, match([*TWELVE, 1]), HASHED),
         ),
         index_case(
             "twins",
@@ -199,7 +199,8 @@ LAWS = {
     ),
     "forget": (
         "forget makes one block unknown, here and in the pool (set_hash with None). Others with "
-        "the same contents stay known. A block that is not known is ignored."
+        "the same contents stay known, and so do the blocks behind it. A block that is not known "
+        "is ignored."
     ),
     "known_blocks": "known_blocks lists every known block once, in ascending order.",
     "hashed": "What the index knows and what the pool was told must agree, block by block.",

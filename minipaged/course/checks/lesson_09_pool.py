@@ -24,7 +24,7 @@ ROWS = (
     (
         "known blocks go last",
         "A's table is [0, 1, 2], all full and known. A finishes.",
-        *(6, "allocate3 known0,1,2 free0,1,2 hash2 queue left allocate4"),
+        *(6, "allocate3 held0 known0,1,2 free0,1,2 hash2 queue left allocate4"),
     ),
     (
         "unknown blocks go first",
@@ -207,12 +207,13 @@ def _oracle(case: Case) -> list[Any]:
 LAWS = {
     "free": (
         "A freed block that is known goes to the end of the queue, since its contents may be "
-        "wanted again; one that is not known goes to the front. The list is worked off from its "
-        "end, so of a known table the tail is handed out before the head. Its hash stays."
+        "wanted again; one that is not known goes to the front; one that somebody still holds "
+        "stays off it. The list is worked off from its end, so of a known table the tail is handed "
+        "out before the head. Its hash stays."
     ),
     "allocate": (
-        "allocate takes blocks from the head of the queue, and none of them is known any more: "
-        "their contents are about to be written over."
+        "allocate takes blocks from the head of the queue. Each of them has one holder then, and "
+        "none of them is known any more: their contents are about to be written over."
     ),
     "set_hash": (
         "set_hash notes what a block is known by, and block_hash gives it back. It counts when "
@@ -220,7 +221,8 @@ LAWS = {
     ),
     "take": (
         "take gives each hit one holder more, so those that nobody held leave the queue first; "
-        "the new blocks come from the head of what is left. It returns the hits, then the new."
+        "hits keep their hashes. The new blocks come from the head of what is left. It returns the "
+        "hits, then the new."
     ),
     "share": "share adds a holder; a block that was free leaves the queue and keeps its hash.",
     "": "At first every block is free, nobody holds one, and none is known.",
@@ -236,6 +238,7 @@ NOTHING = (
     "Count before you share or allocate anything; hits that nobody holds need a free block each."
 )
 NEEDS_LESS = "A hit that somebody holds takes no free block: count only those that nobody holds."
+ENOUGH = "Enough blocks are free. If they are as many as the call needs, that is enough."
 
 
 def explain(failure: Failure) -> str:
@@ -244,11 +247,16 @@ def explain(failure: Failure) -> str:
     if isinstance(failure.expected, Raises):
         return TOO_FEW if method == "take" else REFUSE
     if method == "take" and failure.fault == "MemoryError":
-        return NEEDS_LESS
+        return NEEDS_LESS if _has_held_hits(failure) else ENOUGH
     if method in LAWS:
         return LAWS[method]
     refused, last = _last_change(failure.case, failure.number)
     return NOTHING if refused else LAWS[last]
+
+
+def _has_held_hits(failure: Failure) -> bool:
+    looks = [Operation((hit,), "pool", "refcount") for hit in failure.operation.args[0]]
+    return any(before(failure.case, failure.number, look, PoolModel) for look in looks)
 
 
 def _last_change(case: Case, number: int) -> tuple[bool, str]:

@@ -1,4 +1,4 @@
-# says: match goes from the first block on
+# says: It had been published twice and was noted twice
 import hashlib
 import random
 
