@@ -34,7 +34,8 @@ print("weights     ", [round(w, 3) for w in weights])
 print("read        ", round(sum(w * v for w, v in zip(weights, values, strict=True)), 3))
 
 # %% [markdown]
-# The exponentials are 1, 2, 4 and 1, their sum is 8, and (8 + 8 + 8 + 16) / 8 = 5.
+# The exponentials are 1, 2, 4 and 1, their sum is 8, and (1 · 8 + 2 · 4 + 4 · 2 + 1 · 16) / 8
+# is 5.
 #
 # Where do scores come from? Query and key are rows of `head_dim` numbers each. A score is the sum
 # of their products, number by number, divided by the square root of head_dim:
@@ -64,13 +65,12 @@ print("weights                 ", [round(e / sum(exps), 3) for e in exps])
 # %% [markdown]
 # The weights must stay: every exponential gets the same factor, e to the 1000, above and below the
 # fraction's bar. But no number in the machine holds that factor. A Python float ends at e to the
-# 709, a float32 at e to the 88. So subtract the highest score from all of them first. It divides
-# top and bottom by the same factor, and no exponential is above 1.
+# 709, a float32 at e to the 88. So subtract the highest score from all of them first. That divides
+# both sides of the bar by the same factor, and no exponential is above 1.
 #
-# *And if one is so small that it becomes 0?* Then its weight is 0 and should have been less than
-# 10 to the -44, even in a float32: beside a sum of at least 1 nobody can see the difference. *What
-# about a key that must not be read?* Give it the score minus infinity: e to the minus infinity is
-# 0.
+# *And if one is so small that it becomes 0?* Then its weight is 0. In a float32 it should have been
+# less than 10 to the -44, and beside a sum of at least 1 nobody can see the difference. *What about
+# a key that must not be read?* Give it the score minus infinity: e to the minus infinity is 0.
 #
 # **Exercise 04.1** (`exercises/04_paged_attention.ipynb`) is this softmax, with the odd cases: what
 # if no key may be read at all?
@@ -120,12 +120,13 @@ for number, (top, factor, total, mixture) in enumerate(online([pairs[:2], pairs[
 # it is done.
 #
 # *The first factor is e to the minus infinity. Is that safe?* Yes, it is 0, and it is multiplied
-# with 0. *What if a block has no keys?* Then the new maximum may still be minus infinity, and minus
-# infinity less minus infinity is NaN, "not a number". Skip such a block.
+# with 0. *What if the first block has no key that may be read?* Then the new maximum is minus
+# infinity as well, and minus infinity less minus infinity is NaN. Skip such a block.
 #
 # Watch it on 48 tokens. Each point is the state after a block; mixture / sum is what the query would
-# read if there were no further token. Where the maximum rises, the sum drops: what it held counts
-# for less now. Try blocks of 1, and scores that rise all the time.
+# read if there were no further token. Where the maximum rises, what the sum holds counts for less:
+# at 8 and at 12 tokens the sum is lower than before, although four exponentials were added. Try
+# blocks of 1, and scores that rise all the time.
 
 # %%
 import random
@@ -170,10 +171,10 @@ explore(
 # and reads (4 · 2 + 1 · 16) / 5 = 4.8. The plain mean of both is 5.067, not 5. What else do they
 # have to tell?
 #
-# How much each of them weighs: the sum of its exponentials, 3 and 5. Then (3 · 5.333 + 5 · 4.8) / 8
-# is 5. But such a sum overflows like a single exponential. So they tell its logarithm, ln 3 and
-# ln 5, which is a number of the size of a score. It is called *LSE*, the log of the sum of the
-# exponentials: maximum + ln(sum relative to the maximum).
+# How much each of them weighs: the sum of its exponentials with nothing subtracted, 1 + 2 = 3 and
+# 4 + 1 = 5. Then (3 · 5.333 + 5 · 4.8) / 8 is 5. But such a sum overflows like a single exponential.
+# So they tell its logarithm, ln 3 and ln 5, which is a number of the size of a score. It is called
+# *LSE*, the log of the sum of the exponentials: maximum + ln(sum relative to the maximum).
 
 
 # %%
@@ -198,7 +199,7 @@ for name, half in (("first", pairs[:2]), ("second", pairs[2:]), ("both", pairs))
 #
 # ## Over a block table
 #
-# Here is an engine at work on five requests, in blocks of 4. Stored is step 9.
+# Here is an engine at work on five requests, in blocks of 4. The picture shows step 9.
 
 # %%
 from minipaged.simulate import simulate
@@ -232,8 +233,8 @@ print("query_start_loc", starts)
 print("seq_lens       ", lengths)
 
 # %% [markdown]
-# E's queries are rows 2 to 8, and E has 7 keys. With the block tables beside them, that is all that
-# an attention function is told.
+# E's queries are rows 2 to 8, and E has 7 keys. These two lists and the block tables are all that an
+# attention function is told, beside the queries and the pools themselves.
 #
 # ## NaN in the tail
 #
@@ -246,20 +247,20 @@ import torch
 
 weights = torch.tensor([1.0, 0.0, 0.0, 0.0])
 block_values = torch.tensor([5.0, torch.nan, torch.nan, torch.nan])
-print("weights 1 0 0 0:    ", (weights * block_values).sum().item())
+print("weights 1 0 0 0:     ", (weights * block_values).sum().item())
 print("only the slot in use:", (weights[:1] * block_values[:1]).sum().item())
 
 # %% [markdown]
-# 0 · NaN is NaN, and a sum with a NaN in it is NaN. One such slot, and the answer is lost from the
-# next layer on. So cut the block to its written slots before you compute, the values like the
-# keys.
+# 0 · NaN is NaN, and a sum with a NaN in it is NaN. With one such slot, what the query reads is lost,
+# in this layer and in all that follow. So cut the block to its written slots before you compute, the
+# values like the keys.
 #
 # ## Fewer keys than queries
 #
-# In every layer attention is computed many times side by side, in *heads*, each with its own part
-# of the numbers. Llama-3-8B has 32 query heads but 8 heads of keys and values: 4 neighbouring query
-# heads form a *group* that reads one KV head. It is called grouped-query attention, GQA, and it
-# makes the cache a quarter of the size. Which KV head does query head 21 read?
+# So far there was one head. In Llama-3-8B a layer does all this 32 times side by side, once for
+# each query head, but it keeps keys and values for 8 KV heads only: the grouped-query attention of
+# lesson 01, *GQA* for short. Four neighbouring query heads form a *group* that reads one KV head.
+# Which KV head does query head 21 read?
 #
 # 21 // 4 = 5. A tempting mistake is 21 % 8, which happens to be 5 as well. And query head 22? By
 # the first rule 5, by the second 6. No exception will tell: both are valid heads, so a test needs
@@ -278,9 +279,10 @@ print((0.1 + 0.2) + 0.3, "and", 0.1 + (0.2 + 0.3))
 
 # %% [markdown]
 # Every sum is rounded, and what is lost depends on the order. The next cell scatters the blocks of
-# 1,024 tokens over a pool and reads them by their table in several ways: block after block, as
-# parts that are merged, or gathered first. Which will be equal in every bit to attention on
-# contiguous keys and values? And the last line: the same blocks, scattered in another way?
+# 1,024 tokens over a pool and reads them by their table: block by block, each merged with those
+# before it, in blocks of four sizes and once from the last block to the first; then gathered, as in
+# lesson 03. Which results will be equal in every bit to attention on contiguous keys and values? And
+# the last line: will blocks that are scattered in another way give the same bits?
 
 # %%
 from functools import reduce
@@ -296,7 +298,7 @@ def contiguous(k, v):
 
 
 def part(k, v):
-    """Output and LSE of some of the keys."""
+    """Output and LSE of some of the keys; a weight is e to the (score - LSE)."""
     scores = k @ q / head_dim**0.5
     lse = scores.logsumexp(dim=0)
     return (scores - lse).exp() @ v, lse
@@ -356,20 +358,20 @@ compare("blocks of 16, twice", by_blocks(16), by_blocks(16))
 #
 # ## A kernel on paper
 #
-# A *kernel* is a program that runs on a GPU, in very many threads at once. Each thread of an
-# attention kernel reads some of the tokens. That is the situation of the two people above: in the
-# end somebody has to merge.
+# A kernel runs in very many *threads* at once. Each thread of an attention kernel reads some of the
+# tokens. That is the situation of the two people above: in the end somebody has to merge.
 #
 # > **Another claim, examined.** *A printed kernel is paged attention in its second version, split over
-# > the sequence.* It keeps a running maximum, but its query lacks the sequence index, so all
-# > requests would read with the same query; the threads' partial results are never merged; they
-# > share a buffer without waiting for each other; and one sequence is not split over several groups
-# > of threads, which is what the second version is for. The plain kernel printed beside it
-# > subtracts no maximum and never divides by the sum.
+# > the sequence.* It stands in a text on serving; here is what is wrong with it. It keeps a running
+# > maximum, but its query lacks the sequence index, so all requests would read with the same query;
+# > the threads' partial results are never merged; they share a buffer without waiting for each
+# > other; and one sequence is not split over several groups of threads, which is what the second
+# > version is for. The plain kernel printed beside it subtracts no maximum and never divides by the
+# > sum.
 #
-# Would you have seen it? None of these faults needs a GPU to be found: they need an input on which
-# a fault shows. With one request, one thread and one key of score 0 all of them hide. Exercise 04.4
-# has a short function with four of the faults, and asks which of them each of four inputs shows.
+# No GPU is needed to find such faults, only an input on which a fault shows. With one request, one
+# thread and one key of score 0 all of them hide. Exercise 04.4 has a short function with four of the
+# faults, and asks which of them each of four inputs shows.
 #
 # ## What it costs
 #
@@ -382,12 +384,12 @@ per_token, context, block_size = 131_072, 4096, 16
 read_once = per_token * context
 print(f"keys and values, read once          {read_once / 2**20:8,.0f} MiB")
 print(f"read, written to a copy, read again {3 * read_once / 2**20:8,.0f} MiB")
-print(f"table, 4 bytes an entry, 32 layers  {32 * 4 * context // block_size / 2**20:8.3f} MiB")
+print(f"table of 1 KiB, read in 32 layers   {32 * 4 * context // block_size / 2**20:8.3f} MiB")
 print(f"scores of a layer, all at once      {32 * context * 4 / 2**10:8,.0f} KiB")
 print(f"scores of a layer, one block        {32 * block_size * 4 / 2**10:8,.0f} KiB")
 
 # %% [markdown]
-# Half a GiB for each token of one request: the speed of memory sets the pace (lesson 12), and the
+# Half a GiB for each new token of one request: the speed of memory sets the pace (lesson 12), and the
 # copy would make it three times as much. The table is next to nothing. The last two lines are the other
 # gain: 32 heads have a score of 4 bytes for each key, and online softmax needs those of one block
 # only, which fit into a GPU's small fast memory beside the processor.
@@ -411,8 +413,8 @@ print(f"scores of a layer, one block        {32 * block_size * 4 / 2**10:8,.0f} 
 # ## Check yourself
 #
 # **Exercise 04.4** asks six questions: a running sum, a merge, bytes, bits, and the function with
-# four faults. An open question at the end has a model answer: what does nobody lose by the maximum,
-# and when may a test demand equal bits?
+# four faults. An open question at the end has a model answer: why does nobody lose by subtracting
+# the maximum, and when may a test demand equal bits?
 #
 # ## Next
 #

@@ -8,8 +8,9 @@
 # %% [markdown]
 # ## 04.1 Softmax that does not overflow
 #
-# Write `stable_softmax` in plain Python: a list of scores in, a list of weights out, one a score,
-# in the same order. It must work for scores of any height.
+# Write `stable_softmax` in plain Python: a list of scores in, a list of weights out, one for each
+# score, in the same order. It must work for scores of any height, and must not change the list that
+# it is given.
 #
 # - A score of `-math.inf` belongs to a key that must not be read: its weight is 0.
 # - If all scores are `-math.inf`, nothing is read: all weights are 0. They do not add up to 1 then.
@@ -51,11 +52,12 @@ check("04.1", stable_softmax)
 # sum of the exponentials of its scores. Write `merge`, which gives the pair of all keys together.
 # Again in plain Python.
 #
-# - A half without keys has the LSE `-math.inf`. Its output is NaN, and must not be used.
+# - A half without keys has the LSE `-math.inf`. Its output is a list of NaN, and must not be used.
 # - Two halves without keys give a list of zeros, as long as one output, and `-math.inf`.
-# - LSEs may be as high as 1000 or as low as -1000.
+# - LSEs may be far above 1000 or far below -1000.
 #
-# An example: `merge(([2.0, 0.0], ln 6), ([6.0, 4.0], ln 2))` is `([3.0, 1.0], ln 8)`.
+# An example: `merge(([2.0, 0.0], ln 6), ([6.0, 4.0], ln 2))` is `([3.0, 1.0], ln 8)`. As in 04.1,
+# the last bits may differ.
 
 # %% exercise="04.2"
 import math
@@ -97,7 +99,8 @@ check("04.2", merge)
 # - `block_table`: int64 `[entries]`. Entries behind the block of the last key mean nothing.
 # - `context_len`: an int, how many keys the query reads: those at the positions 0 to
 #   `context_len - 1`. If it is 0, the result is zeros.
-# - The result: `[heads, head_dim]`, with the dtype of `q`.
+# - The result: `[heads, head_dim]`, with the dtype of `q`, float32 or float64. The pools have the
+#   same dtype. The last bits may differ.
 #
 # A score is q · k, divided by the square root of head_dim. Query head h reads KV head `h // group`,
 # where `group` is the number of query heads for each KV head. A loop over the blocks is what is
@@ -106,7 +109,8 @@ check("04.2", merge)
 # The other function, `paged_attention`, is given. It is what the engine calls once a layer, with
 # all queries of a step, and it calls yours for each. `meta` says which query belongs to whom: the
 # queries of request `row` are rows `query_start_loc[row]` up to `query_start_loc[row + 1]` of `q`,
-# and they are the last of its `seq_lens[row]` tokens. The check calls `paged_attention`.
+# and they are the last of its `seq_lens[row]` tokens. The check calls `paged_attention`, and prints
+# `meta` as `AttentionMeta(query_start_loc, seq_lens, block_tables)`.
 
 # %% exercise="04.3"
 import torch
@@ -168,7 +172,7 @@ check("04.3", paged_attention)
 # - **A** The query does not depend on the sequence.
 # - **B** No maximum is subtracted.
 # - **C** What the threads found is never merged.
-# - **D** The values are never divided by the sum of the weights.
+# - **D** The values are never divided by the sum of the exponentials.
 
 # %% given=true
 import math
@@ -179,9 +183,9 @@ def suspect(queries, keys, values, sequence, threads):
     for thread in range(threads):
         total, read = 0.0, 0.0
         for token in range(thread, len(keys[sequence]), threads):
-            weight = math.exp(queries[0] * keys[sequence][token])
-            total += weight
-            read += weight * values[sequence][token]
+            exponential = math.exp(queries[0] * keys[sequence][token])
+            total += exponential
+            read += exponential * values[sequence][token]
     return read
 
 
@@ -202,13 +206,13 @@ def suspect(queries, keys, values, sequence, threads):
 #   3. `suspect([0, 1], [[3, 3], [math.log(1/4), math.log(3/4)]], [[7, 7], [4, 8]], sequence=1,
 #      threads=1)`
 #   4. `suspect([1], [[0, 0]], [[2, 4]], sequence=0, threads=1)`
-# - **e** Llama-3-8B stores 131,072 bytes of keys and values a token, in its 32 layers together. A
-#   request has a context of 2,048 tokens. How many MiB of them does attention read for its next
-#   token, in all layers? (A number. A MiB has 2 to the 20 bytes.)
+# - **e** Llama-3-8B stores 131,072 bytes of keys and values a token, in its 32 layers together. The
+#   query of a request's newest token reads a context of 2,048 tokens, its own included. How many
+#   MiB of keys and values are that, in all layers? (A number. A MiB has 2 to the 20 bytes.)
 # - **f** Which of these leaves every bit of `attend_one`'s result as it was? `"moved"`: all blocks
 #   lie elsewhere in the pool, and the table says where. `"resized"`: the same tokens in blocks of
 #   32 in place of 16. `"reversed"`: the same keys and values, the last token first. `"split"`: two
-#   halves of the context read apart, then merged.
+#   halves of the context read apart, then merged. (One of the four words, as text.)
 
 
 # %% exercise="04.4"
@@ -261,19 +265,22 @@ def compared(q, k_pool, v_pool, meta):
 def ask(attention, questions=questions, **options):
     """What the tutor says when it reads through this attention."""
     llm = LLM("tutor", components=replace(Components(), attention=attention), **options)
-    return [answer.text for answer in llm.generate(questions)]
+    answers = llm.generate(questions)
+    llm.engine.check()  # raises if a block, refcount or slot is not as it must be
+    return [answer.text for answer in answers]
 
 
 texts = ask(compared)
 print(*texts, sep="\n")
 print("same texts as the reference:", texts == right)
-print("every bit equal in most calls: ", 2 * gaps.count(0.0) > len(gaps))
+print("every bit equal in most calls:   ", 2 * gaps.count(0.0) > len(gaps))
 print("a difference above 0.0001 in any:", max(gaps) > 1e-4)
 
 # %% [markdown]
-# The bits differ, and the words do not. The model picks the token that it finds most likely, and
-# differences so small do not change which one that is. They can, where two tokens are all but
-# equally likely: that is why an engine's answers may depend on its kernel.
+# Read block by block, most results differ in their last bits, and no word does. The model picks the
+# token that it finds most likely, and differences so small do not change which one that is. They
+# can, where two tokens are all but equally likely: that is why an engine's answers may depend on
+# its kernel.
 #
 # Now all your parts together: queue and pool from lesson 02, the table from lesson 03, attention
 # from here, in small blocks. `mine` takes yours, or the reference's where you have none.
@@ -335,18 +342,18 @@ print(f"one_short on preemption: {texts[2][:46]!r}")
 
 # %% [markdown]
 # The first two ruin every word. The third is the kind to be afraid of: two answers are right, and a
-# third is fluent and wrong. So equal text on two short questions proves little, and neither did
-# that of your own attention above; what speaks for it is that it never was further than 0.0001 from
-# the reference's. The memory was right in all these runs, every block, refcount and slot, so an
-# engine's own bookkeeping cannot see such a fault either. Compare numbers, on inputs that are not
-# all alike.
+# third is fluent and wrong. So equal text on two short questions proves little, for your own
+# attention above too; what speaks for it is that no number was further than 0.0001 from the
+# reference's. `engine.check` looked at every block, refcount and slot after each of these runs and
+# found them right, so an engine's bookkeeping cannot see such a fault either. Compare numbers, on
+# inputs that are not all alike.
 #
 # ## An open question
 #
 # Three doubts, and a few sentences for each. (1) Subtracting the maximum turns the exponentials of
 # low scores into 0. Why does nobody lose by that? (2) Could one subtract a fixed number in place of
 # the maximum, say 50, and save the search? (3) You change the block size from 16 to 32, and a test
-# that compares logits bit by bit fails. A colleague wants a tolerance in the test; another wants
+# that compares results bit by bit fails. A colleague wants a tolerance in the test; another wants
 # the order of summation fixed for good. What does each get, and what does each give up?
 #
 # There are no points for this one. Write your answer into the next cell; `minipaged solution 04`
@@ -369,7 +376,7 @@ print(f"one_short on preemption: {texts[2][:46]!r}")
 # **(3) The test.** The tolerance says what the mathematics promises: the same result up to
 # rounding. It lets kernels, block sizes and splits change. It gives up noticing small faults: it
 # has to be tight, and the test's numbers such that a fault shows. A fixed order gives equal bits
-# on every run, also for requests in another company of requests, which helps when a fault is to be
+# on every run, whichever other requests run beside it, which helps when a fault is to be
 # repeated. It gives up freedom: a long context can then not be split among more processors when
 # there are some to spare, and the next card's fastest kernel may be ruled out. So one uses both:
 # bits are compared for the same kernel on the same shapes, where the order is the same (whether the

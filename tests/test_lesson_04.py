@@ -70,7 +70,8 @@ def test_the_lessons_prose_says_what_its_cells_print():
     text = prose("lessons")
     four, high, blocks, play, halves, *later = outputs("lessons")
     picture, step, tail, thirds, bits, cost = later
-    assert "exponentials are 1, 2, 4 and 1, their sum is 8, and (8 + 8 + 8 + 16) / 8 = 5" in text
+    assert "exponentials are 1, 2, 4 and 1, their sum is 8" in text
+    assert "(1 · 8 + 2 · 4 + 4 · 2 + 1 · 16) / 8 is 5" in text
     assert "[1.0, 2.0, 4.0, 1.0]  sum 8.0" in four and four.endswith(" 5.0\n")
     assert high.startswith("OverflowError") and "[0.125, 0.25, 0.5, 0.125]" in high
     assert "the sum is 1.5, the mixture 1/2 · 8 + 1 · 4 = 8" in text
@@ -78,7 +79,11 @@ def test_the_lessons_prose_says_what_its_cells_print():
     assert "here 2/4. The sum is 1.5 · 1/2 + 1 + 1/4 = 2" in text
     assert "the mixture 8 · 1/2 + 1 · 2 + 1/4 · 16 = 10, and 10 / 2 = 5" in text
     assert re.search(r"^ +1 .*\(ln 4\) +0.50 +2.00 +10.00 +5.000$", blocks, re.MULTILINE)
-    assert "12 blocks" in play
+    assert "12 blocks" in play and "at 8 and at 12 tokens the sum is lower than before" in text
+    points = re.findall(r"^ +\d+ +([\d.]+) +([\d.]+) +[\d.]+$", play, re.MULTILINE)
+    tops, sums = ([float(number) for number in column] for column in zip(*points, strict=True))
+    assert len(sums) == 12 and tops[0] < tops[1] < tops[2] == tops[-1]
+    assert sums[0] > sums[1] > sums[2] and sums[2:] == sorted(sums[2:])
     assert "8 / 1.5 = 5.333" in text and "(4 · 2 + 1 · 16) / 5 = 4.8" in text
     assert "plain mean of both is 5.067" in text and round((8 / 1.5 + 4.8) / 2, 3) == 5.067
     assert re.search(r"first +output 5.333 .*\(ln 3\)\nsecond +output 4.800 .*\(ln 5\)\n", halves)
@@ -95,6 +100,7 @@ def test_the_lessons_prose_says_what_its_cells_print():
     assert re.search(r"blocks of 16, twice +every bit equal: True\n$", bits)
     assert "Half a GiB" in text and re.search(r"read once +512 MiB\n", cost)
     assert "1,536 MiB" in cost and "three times" in text
+    assert "table of 1 KiB" in cost and 4096 // 16 * 4 == 2**10
 
 
 def test_where_exponentials_end():
@@ -109,7 +115,7 @@ def test_where_exponentials_end():
 def test_the_solutions_prose_says_what_its_cells_print():
     text, printed = prose("solutions"), "".join(outputs("solutions"))
     assert printed.count("same texts as the reference: True") == 2
-    assert "every bit equal in most calls:  False" in printed
+    assert "every bit equal in most calls:    False" in printed
     assert "a difference above 0.0001 in any: False" in printed
     assert re.search(r"heads_in_turn +0 of 4.*\nunscaled +0 of 4.*\none_short +2 of 4", printed)
     assert "two answers are right, and a third is fluent and wrong" in text

@@ -9,12 +9,12 @@ from minipaged.course.checks.answers import Mistake, Question, answers_check
 FAULTS = "BCAD"  # the fault that each of the four calls shows
 CALLS = (
     "In the first call there is one sequence, one thread and one key. What is left to go wrong?",
-    "In the second call all weights add up to 1, so nothing is missing there. How many threads "
-    "are there?",
-    "In the third call the right weights are 1/4 and 3/4, and they add up to 1. Which weights does "
-    "the function find, and from which query?",
-    "In the fourth call there is one thread, and both scores are 0. How much do the weights add "
-    "up to?",
+    "In the second call all exponentials add up to 1, so no division is missing there. How many "
+    "threads are there?",
+    "In the third call the right exponentials are 1/4 and 3/4, and they add up to 1. Which ones "
+    "does the function find, and from which query?",
+    "In the fourth call there is one thread, and both scores are 0. How much do the exponentials "
+    "add up to?",
 )
 
 
@@ -81,12 +81,12 @@ QUESTIONS = (
         "The one fault that each of the four calls shows.",
         FAULTS,
         _orders(),
-        "Four letters, each of A to D once, in the order of the calls.",
+        "Four capital letters, each of A to D once, in the order of the calls.",
     ),
     Question(
         "e",
         "bytes read",
-        "MiB of keys and values read for one token after 2,048 others: Llama-3-8B.",
+        "MiB of keys and values in a context of 2,048 tokens, all layers: Llama-3-8B.",
         256,
         (
             Mistake(8, "That is one layer. Each of the 32 layers reads its own keys and values."),
@@ -119,6 +119,7 @@ QUESTIONS = (
             ),
             Mistake("split", "Two halves are added up apart, so the rounding is another one."),
         ),
+        "The answer is one of the four words, as the question spells them.",
     ),
 )
 CHECK = answers_check(QUESTIONS)

@@ -51,7 +51,7 @@ def _sums() -> list[Case]:
         _case(
             "four numbers a head",
             "head_dim is 4: scores are divided by 2.",
-            _drawn(1, [[3, [1, 0], 1]], (2, 2, 1, 4), heads=1),
+            _drawn(7, [[4, [1, 0], 1]], (2, 2, 1, 4), heads=1),
         ),
         _case(
             "high scores",

@@ -182,7 +182,12 @@ VANISHED = (
     "larger LSE from both first."
 )
 SHAPE = (
-    "merge returns a tuple of two: the output, a list as long as one of the outputs, and the LSE."
+    "merge returns a tuple of two: first the output, a list as long as one of the outputs, then "
+    "the LSE."
+)
+RETURN = f"Is a `return` missing? {SHAPE}"
+PAIRS = (
+    "Each half is a pair: an output, which is a list of numbers, and its LSE, which is one number."
 )
 RULE = (
     "Each output counts with the exponential of its LSE, divided by the sum of both; the LSE of "
@@ -194,6 +199,8 @@ def explain(failure: Failure) -> str:
     """The wrong idea that gives this number, or the rule that was broken."""
     a, b = failure.case.operations[0].args
     empty = (a[1] == -INF) + (b[1] == -INF)
+    if failure.fault == "TypeError":
+        return {0: PAIRS, 1: RETURN}.get(failure.number, SHAPE)
     if failure.fault:
         return _of_fault(empty, failure.fault)
     operation, got = failure.operation, failure.got
@@ -221,7 +228,7 @@ def _of_fault(empty: int, fault: str) -> str:
     if empty == 2 and fault in ("ValueError", "ZeroDivisionError"):
         return BOTH_EMPTY
     known = {"OverflowError": OVERFLOW, "ValueError": VANISHED, "ZeroDivisionError": VANISHED}
-    return known.get(fault, SHAPE if fault in ("TypeError", "IndexError") else "")
+    return known.get(fault, SHAPE if fault == "IndexError" else "")
 
 
 CHECK = Check(visible, hidden, _oracle, explain=explain)

@@ -132,13 +132,19 @@ ALL_MASKED = (
     "give 0 for each key."
 )
 NO_KEY = "An empty list has no largest entry. Its answer is an empty list."
-LENGTH = "One weight a score, in the order of the scores, in a list. A masked key's weight is 0."
+LENGTH = (
+    "One weight for each score, in the order of the scores, in a list. A masked key's weight is 0."
+)
+NO_LIST = f"What came back has no length: is a `return` missing? {LENGTH}"
+ONE_BY_ONE = "scores is a list. Compute with its numbers one by one, in a loop or a comprehension."
 RULE = "The weight of a key is the exponential of its score, divided by the sum of all of them."
 
 
 def explain(failure: Failure) -> str:
     """The wrong idea that gives this weight, or the rule that was broken."""
     (scores,) = failure.case.operations[0].args
+    if failure.fault == "TypeError":
+        return NO_LIST if failure.operation.how == "len" else ONE_BY_ONE
     if failure.fault:
         return _of_fault(scores, failure.fault)
     if failure.operation.how != "item":
@@ -164,7 +170,7 @@ def _of_fault(scores: list[float], fault: str) -> str:
     if max(scores) == -INF:
         return ALL_MASKED
     known = {"OverflowError": OVERFLOW, "ZeroDivisionError": NOT_THE_LARGEST, "IndexError": LENGTH}
-    return known.get(fault, LENGTH if fault == "TypeError" else "")
+    return known.get(fault, "")
 
 
 CHECK = Check(visible, hidden, _oracle, explain=explain)

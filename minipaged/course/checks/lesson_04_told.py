@@ -108,7 +108,7 @@ MISTAKES: tuple[tuple[Ways, str], ...] = (
     ),
     (
         Ways(mean=_not_divided),
-        "The values are weighted, but never divided by the sum of the weights.",
+        "The values are weighted, but never divided by the sum of the exponentials.",
     ),
     (
         Ways(mean=lambda blocks: running(blocks, lambda top, new: (1.0, 1.0))),
@@ -155,7 +155,22 @@ LEFT_OVER = (
     "An index is too large. Entries of the table behind the last token's block mean nothing: do "
     "not look them up. Count the blocks from context_len."
 )
-SHAPE = "attend_one returns one row a query head, [heads, head_dim], with the dtype of q."
+TURNS = (
+    "An index is too large, or a turn of the loop finds no slot. A full last block has block_size "
+    "slots, and no block comes after it: context_len % block_size is 0 then."
+)
+GROUPS = (
+    "Do the shapes fit? There are fewer KV heads than query heads, and query head h needs the keys "
+    "and values of KV head h // group."
+)
+INSIDE = (
+    "Do the shapes fit? The query is [heads, head_dim], keys or values of a block are [slots, KV "
+    "heads, head_dim], a score belongs to one query head and one slot."
+)
+SHAPE = "attend_one returns one row for each query head, [heads, head_dim], with the dtype of q."
+RETURN = (
+    f"{SHAPE} If the line is one of paged_attention, something else came: is a `return` missing?"
+)
 RULE = (
     "Every query head reads the keys of its KV head at the positions 0 … context_len - 1, found "
     "through the table, and returns the mean of their values with softmax's weights."
@@ -169,14 +184,23 @@ def explain(failure: Failure) -> str:
         return ""
     is_empty = any(context <= 0 for _, context in contexts(call))
     if failure.fault:
-        is_index = failure.fault == "IndexError"
-        return NO_KEYS if is_empty else LEFT_OVER if is_index else SHAPE
+        return NO_KEYS if is_empty else _of_fault(call, failure.fault)
     if type(got) is not Array or (got.dtype, got.shape) != (call.q.dtype, call.q.shape):
         return SHAPE
     if not all(map(math.isfinite, got.numbers())):
         return NO_KEYS if is_empty else _not_finite(call)
     clean = call._replace(k_pool=_without_nan(call.k_pool), v_pool=_without_nan(call.v_pool))
     return next((said for ways, said in MISTAKES if _gives(clean, ways, got)), RULE)
+
+
+def _of_fault(call: Call, fault: str) -> str:
+    """What to look at after an exception; "" if its own words say it."""
+    if fault == "IndexError":
+        in_pool = range(call.k_pool.shape[0])
+        return TURNS if all(entry in in_pool for entry in call.tables.numbers()) else LEFT_OVER
+    if fault == "RuntimeError":
+        return GROUPS if call.q.shape[1] != call.k_pool.shape[2] else INSIDE
+    return RETURN if fault == "TypeError" else ""
 
 
 def _without_nan(pool: Array) -> Array:

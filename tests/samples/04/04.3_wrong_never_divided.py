@@ -1,4 +1,4 @@
-# says: never divided by the sum of the weights
+# says: never divided by the sum of the exponentials
 import torch
 
 

@@ -1,0 +1,29 @@
+# says: is a `return` missing?
+import torch
+
+
+def attend_one(q, k_pool, v_pool, block_table, context_len):
+    heads, head_dim = q.shape
+    size, group = k_pool.shape[1], heads // k_pool.shape[2]
+    top, total, mixed = q.new_full((heads,), -torch.inf), q.new_zeros(heads), torch.zeros_like(q)
+    for start in range(0, context_len, size):
+        block, real = block_table[start // size], min(size, context_len - start)
+        k = k_pool[block, :real].repeat_interleave(group, dim=1)
+        v = v_pool[block, :real].repeat_interleave(group, dim=1)
+        scores = torch.einsum("hd,thd->ht", q, k) / head_dim**0.5
+        new = torch.maximum(top, scores.amax(dim=1))
+        weights = (scores - new[:, None]).exp()
+        total = total * (top - new).exp() + weights.sum(dim=1)
+        mixed = mixed * (top - new).exp()[:, None] + torch.einsum("ht,thd->hd", weights, v)
+        top = new
+    mixed / total[:, None]
+
+
+def paged_attention(q, k_pool, v_pool, meta):
+    out = torch.empty_like(q)
+    starts = meta.query_start_loc.tolist()
+    for row, keys in enumerate(meta.seq_lens.tolist()):
+        for i in range(starts[row], starts[row + 1]):
+            context_len = keys - (starts[row + 1] - 1 - i)
+            out[i] = attend_one(q[i], k_pool, v_pool, meta.block_tables[row], context_len)
+    return out
