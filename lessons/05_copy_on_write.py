@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 05 · Copy-on-write: fork, samples, beam search
 #
-# **The question.** One prompt, four answers: so that a person can choose, or a program can vote, or
-# an agent can try several ways. All four begin with the same keys and values. Must the memory hold
-# them four times? And if not: what happens when one of the four writes?
+# **The question.** One prompt, four answers: so that a person can choose, or a program can take the
+# one that came most often. All four begin with the same keys and values. Must the memory hold them
+# four times? And if not: what happens when one of the four writes?
 #
 # You will count blocks, watch the engine share them, and write the table that can be forked. Then
 # beam search, which forks and drops all the time. Allow 60 minutes with the exercises. You need the
@@ -47,8 +47,11 @@
 #
 # ## Watch it
 #
-# The real engine over the ledger, which stores a number for each token and reads all of them back.
-# The samples after A are called `A~1`, `A~2` and `A~3`; the pictures call them B, C and D.
+# The real engine runs over the ledger of lesson 02, with one request A, which comes at step 0.
+# `SamplingParams` says how it is answered: n = 4 samples of 12 outputs each (`ignore_eos`: none ends
+# before that), drawn by chance (`temperature=1.0`) that `seed` makes repeatable. Sample 0 is A
+# itself. The others are called `A~1`, `A~2` and `A~3`, and B, C and D in the pictures. A copy is
+# printed as (from, to).
 
 # %%
 from minipaged import SamplingParams
@@ -65,9 +68,10 @@ for record in trace.steps[:2]:
         print(f"  {name:4} {table}")
 
 # %% [markdown]
-# Step 0 computes the prompt, once, and draws four tokens from the one result. *Why is there no copy
-# yet?* Because a token's keys and values are computed in the step after it was drawn. In step 1 all
-# four are written: three copies, and `A~3`, the last writer, keeps block 2.
+# Step 0 computes the prompt, once, and draws four tokens from the one result. At its end A's table
+# is forked for the three others. *Why is there no copy yet?* Because a token's keys and values are
+# computed in the step after it was drawn. In step 1 all four are written: three copies, and `A~3`,
+# the last writer, keeps block 2.
 
 # %%
 step_through(trace, step=1)
@@ -148,8 +152,8 @@ for length in (46, 47, 48, 49, 50):
 # the copies has a special case. The one for the blocks has none: on a border as inside a block, the
 # full blocks of the prompt stay shared, and each sample ends up with one block of its own.
 #
-# In the field somebody met the smallest such situation as a bug (case 12): block size 4, a prompt
-# of 6 tokens, two samples. Without the copy both read the token that was written last.
+# Engines have got this wrong. One such report has block size 4, a prompt of 6 tokens and two
+# samples: without the copy both read the token that was written last.
 #
 # **Exercises 05.1** (`exercises/05_copy_on_write.ipynb`) and **05.2** are the table and the two
 # rules.
@@ -173,7 +177,7 @@ def blocks_held(prompt_len, n, block_size):
     copies = engine.metrics.num_copied_blocks_total
     title = f"{copies} copies of a block, {copies * block_size} slots in all"
     blocks = {"blocks": [engine.manager.num_entries, held]}
-    return bars(["each alone", "shared"], blocks, title=title)
+    return bars(["each alone", "shared"], blocks, title=title, ylabel="blocks held")
 
 
 explore(
@@ -185,11 +189,12 @@ explore(
 )
 
 # %% [markdown]
-# *Do small blocks not mean more copies?* One can read so. Move block_size down: the copies do not
-# become more, and with block size 1 there are none, because every block is full. A larger block is
+# *Do small blocks not mean more copies?* No. Move block_size down: the copies do not become more,
+# and with block size 1 there are none, because every block is full. A larger block is
 # less likely to end where the prompt ends, and each copy moves more. Llama-3-8B keeps 131,072 bytes
-# a token: 3 copies are 6 MiB with block size 16 and 48 MiB with block size 128. *Is that much?* An
-# H100 moves 3,350 GB a second; 6 MiB, read and written, take under 4 microseconds.
+# a token: 3 copies are 6 MiB with block size 16 and 48 MiB with block size 128. *Is that much?* The
+# memory of an H100, a large GPU, moves 3,350 GB a second; 6 MiB, read and written, take under 4
+# microseconds.
 #
 # ## An agent's branch
 #
@@ -222,7 +227,8 @@ branch(end_parent=True)
 
 # %% [markdown]
 # One copy, by whoever writes first; none if the parent is gone, because B is the last holder then.
-# B's answer is the same both times.
+# B's answer is the same both times. (The first token that the two write is the same one, drawn
+# before the fork. The block is copied nevertheless: the engine counts holders and compares nothing.)
 #
 # ## Chance that can be repeated
 #
@@ -230,8 +236,8 @@ branch(end_parent=True)
 # numbers, a token would depend on who drew before: on the other requests of the step, on whether
 # one was preempted and came back. In this engine the random number behind a token is a function of
 # three things only: the request's seed, the number of the sample, and the position of the output.
-# So with one seed the four answers differ from each other, and every run gives the same four (case
-# 13). To put it to the test: a pool so small that samples are preempted and computed again.
+# So with one seed the four answers differ from each other, and every run gives the same four. To put
+# it to the test: a pool so small that samples are preempted and computed again.
 
 # %%
 engine = make_engine(num_blocks=6)
@@ -241,8 +247,8 @@ print(engine.metrics.num_preemptions_total, "preemptions, the same tokens:", aga
 print("four different answers:", len({tuple(tokens) for tokens in right.values()}) == 4)
 
 # %% [markdown]
-# *And temperature 0?* Then nothing is drawn: all samples take the likeliest token, and four answers
-# are four times the same.
+# *And temperature 0?* The higher the temperature, the more often an unlikely token is drawn. At 0
+# nothing is drawn: all samples take the likeliest token, and four answers are four times the same.
 #
 # ## Beam search, by hand
 #
@@ -251,16 +257,17 @@ print("four different answers:", len({tuple(tokens) for tokens in right.values()
 # *width*.
 #
 # A text's probability is the product of its tokens' probabilities. One adds *log-probabilities*
-# instead, their logarithms: negative numbers, and the nearer to 0, the likelier. Three tokens, a
-# made-up model, width 2. This is how each text goes on:
+# instead, their logarithms: negative numbers, and the nearer to 0, the likelier. Width 2, a made-up
+# model, and the log-probabilities of three of its tokens after each text (its others are too
+# unlikely to matter):
 #
 # | after | a | b | c |
 # |---|---|---|---|
-# | the prompt | -0.5 | -1.0 | -2.0 |
+# | the prompt | -0.5 | -1.0 | -4.0 |
 # | a | -1.5 | -1.25 | -2.0 |
 # | b | -0.25 | -2.0 | -3.0 |
 # | ab | -1.0 | -1.5 | -2.0 |
-# | ba | -2.0 | -0.5 | -1.25 |
+# | ba | -3.0 | -0.5 | -1.25 |
 #
 # Three steps, on paper. In each: write down the sums of all continuations of all beams, keep the
 # best two, and note the *parent* of each, the place of the beam that it continues, counted from 0,
@@ -268,11 +275,11 @@ print("four different answers:", len({tuple(tokens) for tokens in right.values()
 
 # %%
 after = {
-    "": (-0.5, -1.0, -2.0),
+    "": (-0.5, -1.0, -4.0),
     "a": (-1.5, -1.25, -2.0),
     "b": (-0.25, -2.0, -3.0),
     "ab": (-1.0, -1.5, -2.0),
-    "ba": (-2.0, -0.5, -1.25),
+    "ba": (-3.0, -0.5, -1.25),
 }
 totals = {"": 0.0}
 for beams in ([""], ["a", "b"], ["ba", "ab"]):
@@ -295,8 +302,8 @@ for beams in ([""], ["a", "b"], ["ba", "ab"]):
 #
 # ## Beams on shared blocks
 #
-# Now read the parents as orders to the memory. A beam that is a parent twice is forked. One that is
-# nobody's parent is *dropped*: its table is released. One that is a parent once goes on in its own
+# Now read the parents as orders to the memory. A beam that is a parent twice is forked; three times,
+# forked twice. One that is nobody's parent is *dropped*: its table is released. One that is a parent once goes on in its own
 # table, whatever its place. Below are the three steps on a prompt of 38 tokens, with the engine's
 # own manager of blocks and no model. Predict the blocks held after each step.
 
@@ -346,20 +353,24 @@ for parents in ([0, 0], [1, 0], [0, 0]):
 # %% [markdown]
 # Four blocks after each step, where two beams alone would hold six. In the second step nothing is
 # forked: no copy. In the third ab goes and ba is forked, so the block that ab gave back is the one
-# that the copy is made into. What beams write stays shared as well: after some steps like the third
-# all beams have their beginning in common, and full blocks of it are held once.
+# that the copy is made into. Beams share outputs as well: after some steps like the third all have
+# their beginning in common, and full blocks of it are held once.
 #
 # ## What sharing saves
 #
 # First by sum. A prompt of 38 tokens, 4 samples of 60 outputs: 97 slots each, because the last
 # output is never stored. That is 7 blocks each, 28 in all. Shared, 2 blocks of the prompt are held
-# once and each sample has 5 more: 22. At the end sharing saves 6 of 28, 21 %.
+# once and each sample has 5 more: 22. At the end sharing saves 6 of 28, 21 %; at the beginning it
+# was half.
 #
 # For beams there is no such sum: it depends on how they branch. So measure, on the tutor: blocks
 # held, and entries of all tables, which is what would be held without sharing, added up over all
-# steps. 60 outputs each, block size 16.
+# steps. 60 outputs each, block size 16. Printed beside it: with how many equal characters the four
+# texts begin.
 
 # %%
+from itertools import takewhile
+
 from minipaged import LLM, BeamSearchParams
 
 
@@ -385,31 +396,36 @@ samples = SamplingParams(n=4, temperature=1.0, seed=7, max_tokens=60, ignore_eos
 search = BeamSearchParams(beam_width=4, max_tokens=60, ignore_eos=True)
 known, unknown = "What is a block table?", "Tell me about cats"
 for question in (known, unknown):
+    length = len(LLM("tutor").engine.check_prompt(question, samples))
+    print(f"{question}  (a prompt of {length} tokens)")
     for kind in ("samples", "beams"):
         llm = LLM("tutor", block_size=16, num_blocks=64)
         counted = Counted(llm.engine)
         if kind == "beams":
-            llm.beam_search(question, search)
+            four_texts = llm.beam_search(question, search)[0]
         else:
-            llm.generate(question, samples)
+            four_texts = llm.generate(question, samples)[0].samples
         saved = 1 - counted.held / counted.alone
         copies = llm.engine.metrics.num_copied_blocks_total
-        print(f"{question:23} 4 {kind:8} saved {saved:.1%}   {copies:2} copies")
+        columns = zip(*(one.text for one in four_texts), strict=False)
+        equal = len(list(takewhile(lambda column: len(set(column)) == 1, columns)))
+        print(f"  4 {kind:8} saved {saved:.1%}   {copies:2} copies   {equal:2} characters equal")
 
 # %% [markdown]
 # `LLM.beam_search` does with requests what the cell above did by hand: after each step it aborts,
 # forks, and exchanges the last token of each beam for the chosen one, before that token is written.
 # Beams save more than samples, because they share outputs too, above all on the question that the
-# tutor does not know: the four texts that it ends with have their first 42 characters in common. On
-# the known question three of the four begin with different letters.
+# tutor does not know: its four beams are equal for 42 characters. The four samples are equal for all
+# 60, as the tutor is sure of its answers, and yet share none of their outputs. Nobody compares
+# blocks: what was written after a fork is held by its writer alone.
 #
-# > **Claim C24, recomputed.** *Copy-on-write saves over 55 % of memory in beam search.* That figure
-# > is the PagedAttention paper's, for its own workload: a 13B model on short Alpaca prompts, 37.6
-# > to 55.2 % for beams and 6.1 to 9.8 % for samples. On longer ShareGPT conversations the same
-# > paper has 44.3 to 66.3 % and 16.2 to 30.5 %. Ours, counted in the same way: 49.5 and 58.2 % for
-# > beams, 45.8 and 47.3 % for samples, on prompts of 93 and 89 tokens with 60 outputs, width 4,
-# > block size 16. The share of the prompt, the model, the width and the block size all move it. A
-# > limit is easy to see: width 4 cannot save more than three blocks of four, 75 %.
+# > **A claim, recomputed.** *Copy-on-write saves over 55 % of memory in beam search.* That figure
+# > is the PagedAttention paper's, for its own workload. With a model of 13 billion parameters it has
+# > 37.6 to 55.2 % for beams and 6.1 to 9.8 % for samples on Alpaca, a set of short prompts, and 44.3
+# > to 66.3 % and 16.2 to 30.5 % on ShareGPT, longer conversations. Ours, counted in the
+# > same way: 49.5 and 58.2 % for beams, 45.8 and 47.3 % for samples. The share of the prompt, the
+# > model, the width and the block size all move it. A limit is easy to see: width 4 cannot save more
+# > than three blocks of four, 75 %.
 #
 # *Is it lost if a sample is preempted?* Yes. Its hold on the shared blocks is given back, and when
 # it returns it computes all its tokens into blocks of its own. Finding the shared ones again is the

@@ -174,10 +174,10 @@ check("05.3", beam_step)
 #   token of its own? (A number.)
 # - **b** How many copies were made for that, and how many would it be with a prompt of 48 tokens?
 #   (A list of two numbers.)
-# - **c** Llama-3-8B keeps 131,072 bytes a token. How many MiB (2^20 bytes) are copied for the
-#   prompt of 50 tokens? (A number.)
-# - **d** Beam search, width 4. The new beams have the parents 2, 0, 2, 2. How many tables are
-#   forked, and how many beams are dropped? (A list of two numbers.)
+# - **c** Llama-3-8B keeps 131,072 bytes a token. How many MiB (2^20 bytes) do the copies for
+#   the prompt of 50 tokens move? (A number.)
+# - **d** Beam search, width 4. The new beams have the parents 2, 0, 2, 2. How many forks are
+#   made, and how many beams are dropped? (A list of two numbers.)
 # - **e** A prompt of 100 tokens, 4 samples of 50 outputs each. At the end, how many per cent of the
 #   blocks does sharing save? (A number; the last output is never stored.)
 # - **f** Tables A and B share block 7, and both write into it in the same step. A copies 7 to 9,
@@ -377,8 +377,8 @@ for fault in (SharedList, Forgetful):
     came, _, error = serve(parts, 38, check=False)
     differ = [name for name in came if came[name] != right[name][: len(came[name])]]
     print(f"{fault.__name__}: other tokens for {differ or 'nobody'}")
-    print(f"  without checks {error[:72]}")
-    print(f"  with checks    {serve(parts, 38)[2][:72]}")
+    print(f"  without checks {error}")
+    print(f"  with checks    {serve(parts, 38)[2].split(';')[0]}")
 
 # %% [markdown]
 # Three samples come out wrong, and so does the branch, which goes on from one of them. Sample 3,
@@ -390,7 +390,7 @@ for fault in (SharedList, Forgetful):
 # ## Three answers from the tutor
 #
 # The tutor is very sure of its answers, so it takes a high temperature to make the samples differ.
-# They are cut off after 90 tokens.
+# Each token is drawn among the three likeliest (`top_k`), and the answers are cut off after 90.
 
 # %%
 from minipaged import LLM

@@ -88,6 +88,9 @@ def test_the_lessons_prose_says_what_its_cells_print():
     assert "'bab': -1.75, 'bac': -2.5" in by_hand and "'aba': -2.75" in by_hand
     assert shared.count("4 held") == 3 and "Four blocks after each step" in text
     assert saved_in(saved) == [45.8, 49.5, 47.3, 58.2]
+    assert re.findall(r"a prompt of (\d+) tokens", saved) == ["93", "89"]
+    assert re.findall(r"(\d+) characters equal", saved) == ["60", "0", "60", "42"]
+    assert "equal for 42 characters" in text and "equal for all 60" in text
     assert "49.5 and 58.2 % for beams, 45.8 and 47.3 % for samples" in text
 
 
@@ -118,6 +121,7 @@ def test_the_steps_by_hand_are_what_the_check_finds():
         step = lesson_05_beams.best([([], total) for _, total in beams], rows, 2)
         parents.append([parent for parent, _, _ in step])
         beams = [(beams[p][0] + names[token], total) for p, token, total in step]
+    assert all(sum(map(math.exp, row.values())) < 1 for row in after.values())
     assert parents == [[0, 0], [1, 0], [0, 0]]
     assert beams == [("bab", -1.75), ("bac", -2.5)]
 
@@ -131,10 +135,7 @@ def test_the_tutors_beams_are_as_the_lesson_says():
     for question in ("What is a block table?", "Tell me about cats"):
         lengths.append(len(llm.engine.check_prompt(question, SamplingParams())))
         texts.append([beam.text for beam in llm.beam_search(question, search)[0]])
-    assert "on prompts of 93 and 89 tokens" in prose("lessons") and lengths == [93, 89]
-    assert "three of the four begin with different letters" in prose("lessons")
-    assert len({text[0] for text in texts[0]}) == 3
-    assert "their first 42 characters in common" in prose("lessons")
+    assert lengths == [93, 89] and len({text[0] for text in texts[0]}) > 1
     assert len({text[:42] for text in texts[1]}) == 1 < len({text[:43] for text in texts[1]})
 
 
@@ -224,6 +225,8 @@ def test_cases_10_and_12_are_visible():
     assert 2 in oracle(cases["a shared partial tail"])  # 5 blocks, 3 held
     border = oracle(cases["at a border"])
     assert not [got for got in border if type(got) is tuple] and [0, 1, 3] in border
+    others = oracle(cases["not the first blocks"])
+    assert (2, 3) in others and [3] in others  # a shared block whose number is not its entry's
     gone = oracle(cases["the parent is gone"])
     assert not [got for got in gone if type(got) is tuple]
     assert oracle(cases["freed after a copy"])[-4:] == [0, 0, 0, 4]

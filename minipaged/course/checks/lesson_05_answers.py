@@ -60,8 +60,8 @@ QUESTIONS = (
     Question(
         "d",
         "forks and drops",
-        "[beams that are forked off, beams that are dropped] in a step of width 4 whose parents "
-        "are 2, 0, 2, 2.",
+        "[forks that are made, beams that are dropped] in a step of width 4 whose parents are "
+        "2, 0, 2, 2.",
         [2, 2],
         (
             Mistake(
@@ -69,7 +69,7 @@ QUESTIONS = (
                 "Beam 2 goes on itself as well: of its three continuations, how many "
                 "need a new table?",
             ),
-            Mistake([1, 2], "Count the tables, not the beams that are forked: two are new."),
+            Mistake([1, 2], "A beam may be forked more than once. Count the new tables."),
             Mistake([2, 1], "Two of the beams 0 to 3 do not occur among the parents."),
             Mistake([3, 3], "Beams 0 and 2 go on, and one of the three from beam 2 is itself."),
             Mistake([2, 0], "A beam that is nobody's parent has no continuation: it is dropped."),

@@ -25,7 +25,7 @@ def visible() -> list[Case]:
         _case(
             "the first step",
             "One beam, the prompt; the two best of its three continuations.",
-            ([([], 0.0)], [{1: -0.5, 2: -1.0, 3: -2.0}], 2),
+            ([([], 0.0)], [{1: -0.5, 2: -1.0, 3: -4.0}], 2),
         ),
         _case(
             "places change",
@@ -41,7 +41,7 @@ def visible() -> list[Case]:
             "The first beam goes on with two tokens, the second one with none.",
             (
                 [([2, 1], -1.25), ([1, 2], -1.75)],
-                [{1: -2.0, 2: -0.5, 3: -1.25}, {1: -1.0, 2: -1.5, 3: -2.0}],
+                [{1: -3.0, 2: -0.5, 3: -1.25}, {1: -1.0, 2: -1.5, 3: -2.0}],
                 2,
             ),
         ),
@@ -140,6 +140,17 @@ def _own_returned(beams: Beams, rows: Logprobs, width: int) -> Any:
     return best(empty, rows, width)
 
 
+def _product(beams: Beams, rows: Logprobs, width: int) -> Any:
+    """The product of both numbers in place of their sum."""
+    found = [(p, t, beams[p][1] * rows[p][t]) for p, t, _ in _candidates(beams, rows)]
+    return sorted(found, key=_by_sum)[:width]
+
+
+def _from_one(beams: Beams, rows: Logprobs, width: int) -> Any:
+    """Right, but for the parents' numbers."""
+    return [(p + 1, token, total) for p, token, total in best(beams, rows, width)]
+
+
 def _one_each(beams: Beams, rows: Logprobs, width: int) -> Any:
     """The best continuation of each beam."""
     found = [one for k in range(len(beams)) for one in _of(beams, rows, k, 1)]
@@ -153,11 +164,6 @@ def _of(beams: Beams, rows: Logprobs, parent: int, count: int) -> Step:
 def _width_each(beams: Beams, rows: Logprobs, width: int) -> Any:
     """So many of each beam."""
     return [one for k in range(len(beams)) for one in _of(beams, rows, k, width)]
-
-
-def _tokens(beams: Beams, rows: Logprobs, width: int) -> Any:
-    """Beams instead of the triples."""
-    return [([*beams[p][0], token], total) for p, token, total in best(beams, rows, width)]
 
 
 def _by_sum(one: tuple[int, int, float]) -> tuple[float, int, int]:
@@ -177,6 +183,15 @@ MISTAKES: tuple[tuple[Callable[..., Any], str], ...] = (
     (
         _own_returned,
         "The beam's own sum is missing: add the token's log-probability to it.",
+    ),
+    (
+        _product,
+        "The log-probabilities were multiplied. Probabilities are multiplied; their logarithms are "
+        "added.",
+    ),
+    (
+        _from_one,
+        "The parents were counted from 1. A parent is the index of its beam in `beams`, from 0 on.",
     ),
     (
         _one_each,
@@ -210,20 +225,33 @@ MISTAKES: tuple[tuple[Callable[..., Any], str], ...] = (
         lambda beams, rows, width: sorted(best(beams, rows, width)),
         "The right ones, but in the order of their parents. The best comes first.",
     ),
-    (
-        _tokens,
-        "Those are the beams themselves. Asked for is how they come about: the parent's index, "
-        "the new token and the sum.",
-    ),
 )
 RULE = (
     "The continuations of all beams compete together, by their sums. The best `width` are left, "
     "best first; of equal ones the earlier beam's, then the smaller token's."
 )
+OTHER_ORDER = (
+    "The triple is in another order: the parent's index first, then the token, and the sum last."
+)
+BEAMS_BACK = (
+    "Those are the beams themselves. Asked for is how they come about: the parent's index, the new "
+    "token and the sum."
+)
+
+
+def _begins_with(kind: type, rows: Sequence[Row]) -> bool:
+    """Some tuple that came back has this kind of thing first, where the parent belongs."""
+    lists = [row.got for row in rows if type(row.got) is list]
+    return any(
+        type(one) is tuple and type(next(iter(one), 0)) is kind for got in lists for one in got
+    )
 
 
 def diagnose(rows: Sequence[Row]) -> str:
-    """The misconception that gives all of the answers, wrong and right ones."""
+    """What came in place of triples, else the misconception that gives all of the answers."""
+    for kind, sentence in ((float, OTHER_ORDER), (list, BEAMS_BACK)):
+        if _begins_with(kind, rows):
+            return sentence
     for mistake, sentence in MISTAKES:
         if all(plain.same(mistake(*row.args), row.got) for row in rows):
             return sentence

@@ -126,13 +126,34 @@ def _only_new(table: PlainForking, position: int, pool: PlainPool) -> Any:
     return moved and moved[1]
 
 
-def _says_nothing(table: PlainForking, position: int, pool: PlainPool) -> None:
-    PlainForking.write(table, position, pool)
+def _asks_logical(table: PlainForking, position: int, pool: PlainPool) -> Copy:
+    """The pool is asked about the entry's place in the table, not about the block there."""
+    entry = position // table.block_size
+    if _is_new(table, position) or pool.refcount(entry) > 1:
+        return PlainForking.write(table, position, pool)
+    return None
+
+
+def _nests(table: PlainForking, position: int, pool: PlainPool) -> Any:
+    if _is_new(table, position):
+        table.block_ids.append(pool.allocate(1))  # type: ignore[arg-type]
+        return None
+    return PlainForking.write(table, position, pool)
+
+
+def _list_is_new(table: PlainForking, position: int, pool: PlainPool) -> Any:
+    moved = PlainForking.write(table, position, pool)
+    return moved and (moved[0], [moved[1]])
 
 
 SHARED_LIST = (
     "The two tables share one list: what one of them appends or replaces stands in the other one "
     "too. A fork needs a list of its own with the same entries."
+)
+
+A_LIST = (
+    "pool.allocate returns a list, also when it is asked for one block. What belongs here is the "
+    "id in that list."
 )
 
 # one table a wrong idea, most telling first
@@ -155,9 +176,15 @@ MISTAKES: tuple[tuple[Any, str], ...] = (
         "have that block already. Compare with how many blocks it has.",
     ),
     (
+        _but(write=_asks_logical),
+        "The pool was asked about the number of the logical block. It counts the holders of "
+        "physical ones: block_ids leads from the one to the other.",
+    ),
+    (
         _but(write=_never_copies),
-        "The block has another holder, and it was not copied. Both would write their own token "
-        "into the same slot, and one of them would read the other's.",
+        "The block has another holder, and it was not copied, or write did not say so: it returns "
+        "(old, new). Without a copy both write their own token into the same slot, and one of "
+        "them reads the other's.",
     ),
     (
         _but(write=_always_copies),
@@ -194,11 +221,8 @@ MISTAKES: tuple[tuple[Any, str], ...] = (
         "The pair is the wrong way round: first the block to copy from, then the one to copy to.",
     ),
     (_but(write=_only_new), "write returns the pair (old, new): a copy has a source and a target."),
-    (
-        _but(write=_says_nothing),
-        "A block was exchanged and nobody was told. Return (old, new), or its contents are never "
-        "copied.",
-    ),
+    (_but(write=_nests), A_LIST),
+    (_but(write=_list_is_new), A_LIST),
 )
 
 RULES = {
@@ -214,6 +238,10 @@ RULES = {
     "num_free": "A block is free when no table holds it.",
     "free": "A table that has ended returns every block that it holds, each once.",
 }
+NO_TABLE = (
+    "fork returns the new table itself, which can be asked for its block_ids. Is its `return` "
+    "missing?"
+)
 WANTS_NO_BLOCK = "The pool ran out of blocks where none was needed: how many were taken before?"
 REFUSED = (
     "The pool has no block for this, so write raises its MemoryError. It need not catch it: what "
@@ -226,6 +254,8 @@ def explain(failure: Failure) -> str:
     operation = failure.operation
     if operation.keep and not operation.target:
         return "A table is made with the block size alone, and it is empty at first."
+    if failure.fault == "AttributeError" and operation.method == "block_ids":
+        return NO_TABLE
     if failure.fault == "MemoryError":
         return WANTS_NO_BLOCK
     if type(failure.expected) is Raises and failure.expected.kind == "MemoryError":

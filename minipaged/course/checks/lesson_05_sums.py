@@ -98,6 +98,16 @@ MISTAKES: tuple[tuple[Callable[[int, int, int], tuple[int, int]], str], ...] = (
         "elsewhere the last holder writes in place.",
     ),
     (
+        lambda p, n, b: (int(p % b > 0), _held(p, n, b)),
+        "One copy serves one sample: the block that was copied still has all other holders. How "
+        "many of the n have to make one?",
+    ),
+    (
+        lambda p, n, b: (n - 1 if (p + 1) % b else 0, _held(p, n, b)),
+        "The border was looked for one token too late. What counts is whether the prompt fills its "
+        "last block, before anybody has written.",
+    ),
+    (
         lambda p, n, b: (0 if p % b else n - 1, _held(p, n, b)),
         "The wrong way round: the tail is copied where it is filled in part.",
     ),
@@ -135,8 +145,13 @@ RULE = (
 )
 
 
+NOT_WHOLE = "A number of blocks is a whole number. How many of the prompt's blocks are full?"
+
+
 def diagnose(rows: Sequence[Row]) -> str:
     """The misconception that gives all of the answers, wrong and right ones."""
+    if any(type(row.got) is tuple and float in map(type, row.got) for row in rows):
+        return NOT_WHOLE
     for mistake, sentence in MISTAKES:
         if all(mistake(*row.args) == row.got for row in rows):
             return sentence

@@ -64,7 +64,8 @@ def _together() -> list[Case]:
         _case(
             "alone",
             "Nobody shares anything: a block is taken at positions 0 and 4, none is copied.",
-            *(_pool(3), _table(), *(_write("a", p) for p in (0, 1, 3, 4)), _ids("a"), _refs(0, 1)),
+            *(_pool(3), _table(), _write("a", 0), _ids("a")),
+            *(*(_write("a", p) for p in (1, 3, 4)), _ids("a"), _refs(0, 1)),
         ),
         _case(
             "a shared partial tail",
@@ -98,6 +99,12 @@ def _together() -> list[Case]:
             "A is forked and finishes before anybody writes: B is the last holder.",
             *(_pool(4), _shared("a", "b", tokens=6), _finish("a"), _write("b", 6), _ids("b")),
             *(_refs(0, 1), _free_count()),
+        ),
+        _case(
+            "not the first blocks",
+            "Others hold blocks 0 and 1, so A's three tokens are in block 2. A fork; both write.",
+            *(_pool(5), _ask("pool", "allocate", 2), _shared("a", "b", tokens=3, first=2)),
+            *(_write("b", 3), _write("a", 3), _ids("a", "b"), _refs(0, 2, 3)),
         ),
         _case(
             "freed after a copy",
@@ -194,10 +201,14 @@ def _append(name: str, *block_ids: int) -> Part:
     return _ask(name, "append_blocks", list(block_ids))
 
 
-def _shared(name: str, *others: str, tokens: int, size: int = 4) -> Part:
-    """A table with room for so many tokens, and forks of it that hold its blocks too."""
+def _shared(name: str, *others: str, tokens: int, size: int = 4, first: int = 0) -> Part:
+    """A table with room for so many tokens, and forks of it that hold its blocks too.
+
+    first: the lowest free block of the pool.
+    """
     count = -(-tokens // size)
-    part = [*_table(range(count), size), Operation((count,), "pool", "allocate")]
+    block_ids = range(first, first + count)
+    part = [*_table(block_ids, size), Operation((count,), "pool", "allocate")]
     return part + [o for other in others for o in (*_fork(name, other), *_share(name))]
 
 
