@@ -21,7 +21,10 @@ def say_fault(fault: Fault, quote: bool = True) -> str:
     if _is_out_of_memory(fault):
         said += f" ({OUT_OF_MEMORY})"
     if fault.line is None:
-        return f"{said}. It happened at the call itself: compare name and parameters with the task."
+        return (
+            f"{said}. It happened at the call itself, in no line of yours: compare name, "
+            "parameters and what your code returned before with the task."
+        )
     source = f": `{fault.source}`" if quote and fault.source else "."
     return f"{said}, in line {fault.line} of the cell{source}"
 

@@ -118,7 +118,7 @@ def _steps_before(
     if len(operations) == 1:
         return wrap("  call      ", problem.call)
     first = max(0, problem.operation - MAX_STEPS_SHOWN)
-    lines = [f"            … {first} steps before"] if first else []
+    lines = [f"            … {first} step{'s' * (first > 1)} before"] if first else []
     for number in range(first, problem.operation):
         operation, one = operations[number], seen[number]
         text = show_call(operation, name)
@@ -129,7 +129,7 @@ def _steps_before(
     if lines:
         lines[0] = "  so far  " + lines[0][10:]
     step = f"  step {problem.operation + 1} of {len(operations)}"
-    return [*lines, *wrap(f"{step:11} ", problem.call)]
+    return [*lines, step, *wrap("            ", problem.call)]
 
 
 def _picture(check: Check, verdict: Verdict, problem: Problem) -> list[str]:
