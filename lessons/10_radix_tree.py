@@ -14,7 +14,8 @@
 #
 # Three short sequences: `1 2 3 4 5 6`, then `1 2 3 9 9`, then `1 2 7`. A block holds one token for
 # the moment. `Desk` does for one request what the engine's manager does: match, share the hits,
-# take new blocks, publish. Here is what the index of lesson 09 knows in the end.
+# take new blocks, publish; `run` frees them at the end as well. Here is what the index of lesson 09
+# knows after all three.
 
 # %%
 from minipaged.cache.hash_prefix import HashPrefixCache
@@ -68,7 +69,8 @@ for block_id in desk.index.known_blocks():
 # Six for the first, two more for the second, one more for the third: nine, as many as blocks. Most
 # of them have one child only, and a long prompt would be a long chain. So merge: a run of tokens
 # that nothing branches off inside becomes *one* node. That is a *radix tree*. How many nodes has it
-# after each of the three? (An empty *root* stands above all of them and is not counted.)
+# after each of the three? (An empty node stands above all of them, the tree's *root*. It is not
+# counted, and has nothing to do with the root of the hashes in lesson 09.)
 
 # %%
 desk = Desk(RadixPrefixCache, 1, 12)
@@ -104,8 +106,8 @@ print(desk.index.match([1, 2, 3, 4, 8], no_key))
 #
 # *Must the node be split now?* Not to answer. The engine's `match` changes nothing, and only
 # `publish` splits, when something new goes in. SGLang, which introduced the radix tree for this,
-# does split in its match: there a request locks the *node* at which its match ended, and half a
-# node cannot be locked.
+# does split in its match. There a request *locks* the node at which its match ended, which means
+# that this node must not be thrown out, and half a node cannot be locked.
 #
 # Splitting has a trap. One half is a new node, the other is the old one with less in it. Which
 # should be which? Somebody may hold the old node, as a mark for "all my tokens up to here". If it
@@ -115,9 +117,10 @@ print(desk.index.match([1, 2, 3, 4, 8], no_key))
 #
 # ## Pages
 #
-# With blocks of 16 tokens the tree is the same, with other letters: a letter is a *page*, the
-# tokens of one block. Pages agree as a whole or not at all. Blocks of 4: how many hits has a prompt
-# of three tokens? Then a request of six tokens runs and ends; what does the tree keep of it?
+# With blocks of 16 tokens the tree is the same, made of larger pieces: where a token stood, there
+# is now a *page*, the tokens of one block. Pages agree as a whole or not at all. Blocks of 4: how
+# many hits has a prompt of three tokens? Then a request of six tokens runs and ends; what does the
+# tree keep of it?
 
 # %%
 desk = Desk(RadixPrefixCache, 4, 4)
@@ -130,8 +133,11 @@ print("queue", *desk.pool.free_queue)
 
 # %% [markdown]
 # None, and no error; then one page. The second block is not full, so the tree never learned of it,
-# and the pool hands it out before the known one. (This is case 29.) The first line of the dump is
-# the key: each pair of salt and adapter has a tree of its own, so nothing is shared by mistake.
+# and the pool hands it out before the known one. The first line of the dump is the key: each pair
+# of salt and adapter has a tree of its own, so nothing is shared by mistake.
+#
+# Both questions are case 29 of this course's list of faults met in the field (SGLang #23387). Two
+# more of these cases follow.
 #
 # ## In use, or only known
 #
@@ -152,14 +158,17 @@ except MemoryError as error:
 
 # %% [markdown]
 # 6 and 2, in all 8 (`*`: held by a table). Whoever asks for three blocks is refused, as only two
-# can be had. This is case 28. Where a lock is a count at the node, a split has to give it to both
-# halves, and the sums of what is locked have to follow. Here there is nothing to give: who holds a
-# block is counted at the block, in the pool, and a split touches no block.
+# can be had. In case 28 (SGLang #508, mllm #656) such sums were wrong after a split. Where a lock
+# is a count at the node, a split has to give it to both halves, and the sums of what is locked have
+# to follow. Here there is nothing to give: who holds a block is counted at the block, in the pool,
+# and a split touches no block.
 #
-# Case 27 is a lock that did not cover the node itself. Why can that not happen here? A table is a
-# whole path: it holds the block at the end and every block on the way.
+# In case 27 (mini-sglang #52) a lock covered the nodes above, and not the node itself. Why can that
+# not happen here? A table is a whole path: it holds the block at the end and every block on the
+# way.
 #
-# One more sum. The running request ends, and a new one finds `1 2 3` and holds only those:
+# One more sum. The running request ends, and a new one finds `1 2 3` and holds only those. How many
+# tokens are protected then?
 
 # %%
 desk.pool.free(running)
@@ -168,11 +177,13 @@ print(desk.index.dump())
 print("protected", desk.index.protected_tokens(), "evictable", desk.index.evictable_tokens())
 
 # %% [markdown]
+# Three. What stands below `1 2 3` is known, and nobody holds it.
+#
 # ## Why leaves go first
 #
 # When memory runs short, something has to go. It must be the end of a leaf. If `1 2 3` went, `4 5
-# 6` behind it could never be found again and would fill memory for nothing. So SGLang keeps the
-# leaves that nobody has locked, puts them into a *heap* (a list that gives its smallest element
+# 6` behind it could never be found again and would fill memory for nothing. So SGLang notes the
+# leaves that nobody has locked, makes a *heap* of them (a list that gives its smallest element
 # first, here the one longest unused), and evicts from that.
 #
 # We need none of it. The pool of lesson 02 is enough: freed blocks with a hash go to the queue's
@@ -210,7 +221,8 @@ for _ in range(4):
 
 # %% [markdown]
 # Each time the last page of a leaf went. `forget` cuts the end off a node, and an empty node leaves
-# its parent.
+# its parent. Once 3 is gone, nothing branches off between `1 2` and `8 9`, and still they are two
+# nodes: nobody joins them again. Joined, they would find the same.
 #
 # Is that luck? Take any page and one that stands below it. Whoever holds the lower one holds the
 # upper one as well. So the upper one cannot come free earlier, and if one call frees both, it works
@@ -257,11 +269,11 @@ step_through(trace, step=1)
 #
 # **Exercise 10.2** is the index: match, publish with split and swaps, forget.
 #
-# ## One conversation, three engines
+# ## Four conversations, three engines
 #
 # Four visitors talk to one assistant. Each turn's prompt is all that was said before, with twelve
 # new tokens behind it. Which part of it is known? Everything but the twelve and what did not fill a
-# page. Which index will find more?
+# page. Which of the two indexes will find more tokens?
 
 # %% tags=["nbval-ignore-output"]
 import random
@@ -293,38 +305,40 @@ def talk(kind, visitors=4, turns=6):
 
 runs = {kind: talk(kind) for kind in ("off", "hash", "radix")}
 prompt = runs["off"][0][0]
-print("        found  computed of prompts")
+print("        tokens found  computed of prompts")
 for kind, (said, engine) in runs.items():
     hits = engine.metrics.prefix_cache_hits_total
     total = sum(48 + 12 * (turn + 1) + 20 * turn for turn in range(6)) * 4
-    print(f"{kind:6}{hits:7}{total - hits:10}   same words: {said == runs['off'][0]}")
+    print(f"{kind:6}{hits:14}{total - hits:21}   same words: {said == runs['off'][0]}")
 for kind in ("hash", "radix"):
     index = runs[kind][1].manager.prefix.cache
     steps = cost_of(index.match, prompt, no_key)
+    pages = len(index.match(prompt, no_key))
     once = min(timeit.repeat(lambda i=index: i.match(prompt, no_key), number=200)) / 200
-    print(f"{kind:6}one match of {len(prompt) // 16} pages: {steps} steps, {1e6 * once:.0f} µs")
+    print(f"{kind:6}one match of {pages} pages: {steps} steps, {1e6 * once:.0f} µs")
 
 # %% [markdown]
 # Neither. Both know the same pages, so both find the same, and the words do not depend on it. The
 # walk takes one and a half times as many steps of Python as the chain, and yet less time (that of
 # the machine that ran the cell): SHA-256 is a single step, and not a short one.
 #
-# So why choose? A tree needs no trust in a hash, knows each prefix once, and can be asked for its
+# So which one? A tree needs no trust in a hash, knows each prefix once, and can be asked for its
 # structure. The hash has no links that a fault could tear, and a hash means the same in every
-# machine that uses the same root: by it, a block can be found in another machine's memory.
+# machine that begins its chains with the same bytes: by it, a block can be found in another
+# machine's memory.
 #
 # ## Who comes next
 #
 # An index can be asked about requests that are not admitted yet, and so help to decide whose turn
 # it is. (The hash index could, too; SGLang came to it with its tree.) Four groups, six requests
-# each; a group shares a beginning of 64 tokens, and 12 more are each one's own. They arrive
-# interleaved, A0 B0 C0 D0 A1 …, into a pool of 12 blocks, where at most two run at once. How many
-# tokens can be found at best? And first come, first served?
+# each; a group shares a beginning of 64 tokens, 12 more are each one's own, and an answer has 8.
+# They arrive interleaved, A0 B0 C0 D0 A1 …, into a pool of 12 blocks of 16, where at most two run
+# at once. How many tokens can be found at best? And first come, first served (`fcfs`)?
 #
 # At best all but the first of each group find 64: 20 · 64 = 1,280. In order of arrival they find
-# nothing. Each needs 6 blocks, so two of them fill the pool, and when A1 comes, C0 and D0 have long
-# taken what A0 left. The other order, *longest prefix match* (`order="lpm"`), asks the index about
-# everybody in line and admits whoever finds most.
+# nothing. Each needs 6 blocks for its 83 stored tokens, so two of them fill the pool, and when A1
+# comes, C0 and D0 have long taken what A0 left. The other order, *longest prefix match*
+# (`order="lpm"`), asks the index about those in line (the first 32) and admits whoever finds most.
 
 # %%
 from dataclasses import replace
@@ -370,7 +384,8 @@ for order in ("fcfs", "lpm"):
 # %% [markdown]
 # From nothing to 1,216. It costs somebody something: whoever matches nothing is passed over. Take a
 # stream of one popular group, a new request every four steps, which is as many as the engine can
-# serve, and one guest, Z, with a prompt of its own. Z comes in step 13.
+# serve, and one guest, Z, with a prompt of its own. Z comes in step 13. The engine's `lpm` has a
+# *guard* against what now happens to Z; the line `no guard` is the same order without it.
 
 # %%
 row, guest = prompts(2, groups=1), prompts(3, groups=1)
@@ -383,10 +398,11 @@ for order in ("fcfs", "no guard", "lpm"):
     print(f"{order:9}the groups find {found:5}, Z waits {seen['Z'][1]:4} steps")
 
 # %% [markdown]
-# Without a guard Z waits until the stream has run dry: it *starves*. The guard is a number, the
+# Without the guard Z waits until the stream has run dry: it *starves*. The guard is a number, the
 # *patience*. Once the first in line has been passed over so often (8 times in
-# `minipaged/sched/order.py`), it is next, whatever the others match. That costs a little of what
-# was won, 1,216 in place of 1,280, and makes every wait finite.
+# `minipaged/sched/order.py`), it is next, whatever the others match. Z waits for eight others, one
+# every four steps: 32 steps on top of the 3 that it waits in order of arrival. The guard costs a
+# little of what was won, 1,216 in place of 1,280, and makes every wait finite.
 #
 # **Exercise 10.3** is this rule. Now the pool: from which size on does first come, first served
 # find all 1,280? And what does the other order find there? Move the sliders.
@@ -409,16 +425,19 @@ def compare(num_blocks, at_once):
 explore(
     compare,
     start={"num_blocks": 16, "at_once": 2},
-    num_blocks=[9, 10, 12, 16, 18, 20, 24, 32],
+    num_blocks=[9, 10, 12, 16, 18, 20, 21, 24, 32],
     at_once=(1, 3, 1),
 )
 
 # %% [markdown]
-# With 24 blocks the four beginnings (16 blocks) stay beside the two that run, and the order of
-# arrival finds all. Longest match finds 64 less. At the end D0 and D1 stand first in line, match
-# nothing, and are admitted in the same step, so D1 cannot find what D0 is only about to compute. In
-# order of arrival neighbours are strangers. So a cache-aware order is worth most where memory is
-# too small for all that is shared, and elsewhere it may cost something.
+# From 21 on. The four beginnings are 16 blocks, and two that run need two more each: 20. But a
+# request that ends leaves a fifth page known, 12 tokens of its own and 4 of its answer. B0's stands
+# behind A's beginning in the queue, and with 20 blocks the last page of that beginning is lost in
+# its place. Longest match finds 64 less with 21 blocks, and with 32. Towards the end D0 and D1
+# stand first in line, match nothing, and are admitted in the same step, so D1 cannot find what D0
+# is only about to compute. In order of arrival neighbours are strangers. So an order that asks the
+# cache is worth most where memory is too small for all that is shared, and elsewhere it may cost
+# something.
 #
 # ## Where this is in other engines
 #

@@ -43,7 +43,8 @@ class Node:
 #     after:   1 | 2 | 3 -> 10 11 12
 #                4 | 5 | 6 -> 13 14 15
 #
-# The blocks returned are `[10, 11, 12]`, the node is the upper one.
+# The blocks returned are `[10, 11, 12]`, the node is the upper one. `split` is there to help you:
+# only `match_with_split` is called by the check.
 
 
 # %% exercise="10.1"
@@ -95,19 +96,21 @@ check("10.1", match_with_split)
 # - `publish` gets the tokens and the table of a whole sequence. Entries `first` to `last - 1` have
 #   just been computed, those before `first` were known already. Walk from the root along the first
 #   `last` pages. Pages that the tree lacks come in with the table's own blocks. Where the tree has
-#   *another* block for the same tokens, it keeps its own, and the table is to change: return
-#   `(entry, block)` for each such entry.
+#   *another* block for the same tokens, it keeps its own, and the table is to change: return a list
+#   with a pair `(entry, block)` for each such entry, in the order of the table.
 # - `forget`: the pool has handed the block out again, so its old contents are lost. What stands
 #   behind it cannot be reached any more and goes with it: the later pages of its node, and all
 #   nodes below. A block that is not in the tree is ignored.
 # - **The pool is told.** `pool.set_hash(block_id, b"tree")` for every block that comes into the
-#   tree, and only for those; `pool.set_hash(block_id, None)` for every one that is dropped. (Any
-#   bytes will do: nobody looks them up.) Beside that you only ask `pool.refcount(block_id)`. The
-#   index never allocates, shares or frees.
+#   tree, and only for those; `pool.set_hash(block_id, None)` for every one that is dropped, the
+#   forgotten one included. (Any bytes will do: nobody looks them up.) Beside that you only ask
+#   `pool.refcount(block_id)`. The index never allocates, shares or frees.
 #
-# The methods without a gap are given. `walk` is your walk of 10.1 without the
-# split; `split` is yours of 10.1, with one more thing to do: `self.nodes` says for each block in
-# which node it stands, and some have moved.
+# The methods without a gap are given. `walk` is your walk of 10.1 without the split. It returns
+# three things: the node in which it ended (the root, if nothing is known), how many of that node's
+# pages it used, and the blocks on the way. `split` is yours of 10.1, with one more thing to do:
+# `self.nodes` says for each block in which node it stands, and some have moved. The check calls
+# neither of the two.
 #
 # Starting at the root each time is right and slower than need be: the engine's own tree goes on
 # from the block of entry `first - 1`.
@@ -132,7 +135,7 @@ class RadixIndex:
         return sorted(self.nodes)
 
     def walk(self, root, pages):
-        """Where the known part of `pages` ends: (node, pages of it that were used, block ids)."""
+        """Where the known part of `pages` ends: (node, how many of its pages, block ids)."""
         ### BEGIN SOLUTION
         node, used, block_ids = root, 0, []
         while used == len(node.pages) and len(block_ids) < len(pages):
@@ -272,8 +275,8 @@ check("10.3", pick_next)
 # - **b.** Pages of 1. The sequences 1 2 3 4 5 6 7 8, then 1 2 3 9, then 1 2 3 4 5 0 are published.
 #   How many nodes has the tree, the root not counted?
 # - **c.** Pages of 1. A request whose eight tokens 1 2 3 4 5 6 7 8 are all computed is running.
-#   Another, 1 2 3 9 9 9 9, has finished. How many tokens are protected, how many evictable? A list
-#   of two numbers.
+#   Another, whose tokens 1 2 3 9 9 9 9 were all computed as well, has finished. How many tokens are
+#   protected, how many evictable? A list of two numbers.
 # - **d.** Table A is `[0, 1, 2]`, table B is `[0, 1, 3, 4]`; all five blocks are known to the tree,
 #   and the free queue is empty. A finishes, then B. What is the queue now? A list, the next block
 #   to be handed out first.

@@ -19,7 +19,12 @@ from minipaged.components import Components
 from minipaged.config import SamplingParams
 from minipaged.course import plain
 from minipaged.course.catalog import catalog
-from minipaged.course.checks import lesson_10_answers, lesson_10_ideas, lesson_10_match
+from minipaged.course.checks import (
+    lesson_10_answers,
+    lesson_10_ideas,
+    lesson_10_match,
+    lesson_10_walk,
+)
 from minipaged.course.checks.base import Failure, check_of
 from minipaged.course.checks.lesson_10_plain import Desk, PlainIndex
 from minipaged.course.fixture_pools import PlainHashPool
@@ -113,6 +118,7 @@ def test_the_conversation_and_the_orders_are_told_as_they_are_printed():
     assert talk.count("same words: True") == 3
     steps = [int(n) for n in re.findall(r"(\d+) steps", talk)]
     assert "one and a half times as many steps" in text
+    assert talk.count("one match of 14 pages") == 2
     assert 1.4 < steps[1] / steps[0] < 1.6
     assert "20 · 64 = 1,280" in text and "From nothing to 1,216" in text
     assert orders == "fcfs     found     0, computed  1992\nlpm      found  1216, computed   776\n"
@@ -123,7 +129,9 @@ def test_the_conversation_and_the_orders_are_told_as_they_are_printed():
         ("1216", "35"),
     ]
     assert f"passed over so often ({PATIENCE} times in" in text
+    assert "32 steps on top of the 3" in text and 3 + 4 * PATIENCE == 35
     assert re.search(r"fcfs +160 +1,832", sliders)
+    assert f"(the first {WINDOW})" in text
     assert WINDOW >= 24  # all that wait in the lesson are looked at
 
 
@@ -142,12 +150,15 @@ def test_in_a_large_pool_the_order_of_arrival_finds_all():
         return {name: hits for name, (hits, _) in seen.items()}
 
     text = prose("lessons")
-    assert "With 24 blocks the four beginnings (16 blocks)" in text
-    assert sum(found("fcfs", 24).values()) == 1280 > sum(found("fcfs", 20).values())
-    assert "Longest match finds 64 less" in text
-    at_24 = found("lpm", 24)
-    assert sum(at_24.values()) == 1280 - 64
-    assert at_24["D0"] == at_24["D1"] == 0
+    assert "From 21 on. The four beginnings are 16 blocks" in text
+    assert sum(found("fcfs", 21).values()) == 1280 > sum(found("fcfs", 20).values())
+    one_page_less = [name for name, hits in found("fcfs", 20).items() if hits == 48]
+    assert {name[0] for name in one_page_less} == {"A", "C"}
+    assert "Longest match finds 64 less with 21 blocks, and with 32" in text
+    for num_blocks in (21, 24, 32):
+        by_name = found("lpm", num_blocks)
+        assert sum(by_name.values()) == 1280 - 64
+        assert by_name["D0"] == by_name["D1"] == 0
 
 
 def test_the_lesson_is_short_enough():
@@ -241,7 +252,7 @@ def test_no_wrong_idea_gives_the_right_answers():
     for exercise_id, ideas in (
         (
             "10.1",
-            [lambda r, p, f=f: lesson_10_match._match(r, p, f) for f in lesson_10_match.IDEAS],
+            [lambda r, p, f=f: lesson_10_walk.match(r, p, f) for f in lesson_10_walk.IDEAS],
         ),
         ("10.2", [idea for idea, _ in lesson_10_ideas.MISTAKES]),
     ):

@@ -43,6 +43,7 @@ QUESTIONS = (
             Mistake([5, 7], "The shared three are in use by the running request as well."),
             Mistake([8, 7], "The shared three are in the tree once, and they are protected."),
             Mistake([12, 0], "Nobody holds the other's four tokens of its own any more."),
+            Mistake([8, 3], "All seven tokens of the other were computed, and three are shared."),
             Mistake([4, 8], "The right two numbers, the other way round."),
             Mistake([3, 4], "Below the split the running request's tokens are in use, too."),
         ),

@@ -11,7 +11,7 @@ from typing import Any
 
 from minipaged.course import plain
 from minipaged.course.checks.base import Failure
-from minipaged.course.checks.lesson_10_plain import Key, PlainIndex
+from minipaged.course.checks.lesson_10_plain import Key, PlainIndex, drawn
 from minipaged.course.expect import has_type
 from minipaged.course.script import Case, Operation, run
 
@@ -55,6 +55,14 @@ def _hold(index: PlainIndex, tokens: Any, ids: Any, *rest: Any) -> None:
 
 def _too_many(index: PlainIndex, tokens: Any, ids: Any, *rest: Any) -> list[tuple[int, int]]:
     return PlainIndex.publish(index, tokens, ids, rest[0], len(tokens) // index.block_size, rest[2])
+
+
+def _whole_table(index: PlainIndex, tokens: Any, ids: Any, *rest: Any) -> list[tuple[int, int]]:
+    return PlainIndex.publish(index, tokens, ids, rest[0], len(ids), rest[2])
+
+
+def _from_first(index: PlainIndex, tokens: Any, ids: Any, *rest: Any) -> Any:
+    return [(e - rest[0], b) for e, b in PlainIndex.publish(index, tokens, ids, *rest)]
 
 
 def _only_itself(index: PlainIndex, block_id: int) -> None:
@@ -119,13 +127,17 @@ MISTAKES: tuple[tuple[type[PlainIndex], str], ...] = (
     ),
     (
         _but(publish=_then(_lose_siblings)),
-        "When a node was split, its lower half got lost: what was known behind the place where two "
-        "sequences part must stay known.",
+        "When a node was split, its lower half got lost, or the new pages were put in front of it: "
+        "what was known behind the place where two sequences part must stay known.",
     ),
     (
         _but(publish=_too_many),
         "More was published than was computed. Entries from `last` on have tokens, but their keys "
         "and values are not written yet.",
+    ),
+    (
+        _but(publish=_whole_table),
+        "Of the table, only the entries before `last` come in: what is behind is not computed yet.",
     ),
     (
         _but(publish=lambda i, *args: PlainIndex.publish(i, *args) and []),
@@ -134,6 +146,7 @@ MISTAKES: tuple[tuple[type[PlainIndex], str], ...] = (
         "table can change and the duplicate comes free.",
     ),
     (_but(publish=_swapped_pairs), "The pairs are (entry of the table, block of the tree)."),
+    (_but(publish=_from_first), "Entries count from the start of the table, not from `first`."),
     (_but(publish=_blocks_only), "Return pairs (entry, block): the manager must know which entry."),
     (
         _but(publish=_own_blocks),
@@ -188,6 +201,12 @@ MISTAKES: tuple[tuple[type[PlainIndex], str], ...] = (
     ),
 )
 
+FOUND_LESS = (
+    "Less was found than is known. Either the walk ends too early, or publish put the pages where "
+    "no walk comes along. They belong where the walk along all pages from the root ends; if that "
+    "is inside a node, split it first and put them below the upper half."
+)
+TUPLES = "Right, but each pair is to be a tuple: (entry, block)."
 RULES = {
     "match": (
         "match walks from the root of the key's tree along whole pages, into the next child "
@@ -228,6 +247,12 @@ def explain(failure: Failure) -> str:
     said = idea_behind(failure, PlainIndex, MISTAKES)
     if said:
         return said
+    if type(failure.expected) is type(failure.got) is list:
+        expected, got = failure.expected, failure.got
+        if operation.method == "match" and got == expected[: len(got)]:
+            return FOUND_LESS
+        if operation.method == "publish" and got == [list(pair) for pair in expected]:
+            return TUPLES
     method = operation.method.replace("evictable", "protected")
     return RULES.get(method, HANDS_OFF)
 
@@ -264,16 +289,4 @@ def picture(case: Case, number: int) -> str:
         return holder[-1]
 
     run((*case.operations[:number], index), make)
-    return "\n".join(_drawn(holder[-1]))
-
-
-def _drawn(index: PlainIndex) -> list[str]:
-    lines = [
-        f"block {block_id}{'*' if index.pool.refcount(block_id) else ' '}  "
-        f"{' '.join(map(str, tokens[: -index.block_size]))} [{' '.join(map(str, page))}]"
-        f"{'' if key == ('', '') else f'  salt, adapter {key}'}"
-        for (key, tokens), block_id in sorted(index.known.items())
-        for page in [tokens[-index.block_size :]]
-    ]
-    queue = " ".join(map(str, index.pool.free_queue))
-    return ["known blocks (* held), with all tokens up to the page:", *lines, f"queue: {queue}"]
+    return "\n".join(drawn(holder[-1]))

@@ -82,6 +82,19 @@ class PlainIndex:
         return self.block_size * sum(self.pool.refcount(b) > 0 for b in self.known.values())
 
 
+def drawn(index: PlainIndex) -> list[str]:
+    """What is known, who is held and the queue, as lines."""
+    lines = [
+        f"block {block_id}{'*' if index.pool.refcount(block_id) else ' '}  "
+        f"{' '.join(map(str, tokens[: -index.block_size]))} [{' '.join(map(str, page))}]"
+        f"{'' if key == ('', '') else f'  salt, adapter {key}'}"
+        for (key, tokens), block_id in sorted(index.known.items())
+        for page in [tokens[-index.block_size :]]
+    ]
+    queue = " ".join(map(str, index.pool.free_queue))
+    return ["known blocks (* held), with all tokens up to the page:", *lines, f"queue: {queue}"]
+
+
 class Visitor:
     """A request at the desk: its tokens, its table, and how many entries are published."""
 
