@@ -101,7 +101,7 @@ def _stand_in(plan: StepPlan) -> StepResult:
 
 
 def bench_scheduler(
-    config: EngineConfig, workload: SyntheticWorkload, repeats: int = 3
+    config: EngineConfig, workload: SyntheticWorkload, repeats: int = 5
 ) -> dict[str, int | float | str]:
     """The median of `repeats` runs by time; the counts are the same in each."""
     reports = []

@@ -263,6 +263,32 @@ class PrefixCacheLike(Protocol):
         ...
 
 
+class LinkedPrefixCacheLike(PrefixCacheLike, Protocol):
+    """An index that can keep what it works out about a block: its link, a hash say.
+
+    Optional: with these three the manager keeps each request's links, and nothing is worked out
+    twice. A link stands for a block and all blocks before it.
+    """
+
+    def extend_links(
+        self,
+        links: list[tuple[bytes, bytes]],
+        token_ids: Sequence[int],
+        num_full: int,
+        key: tuple[str, str],
+    ) -> None:
+        """Bring the list of a sequence's links, head first, to `num_full`."""
+        ...
+
+    def match_links(self, links: Sequence[tuple[bytes, bytes]]) -> list[int]:
+        """match, for a sequence whose first full blocks have these links. O(blocks found)."""
+        ...
+
+    def publish_links(self, links: Sequence[tuple[bytes, bytes]], block_ids: Sequence[int]) -> None:
+        """publish, for full, computed blocks that have these links; never another to use."""
+        ...
+
+
 class DraftLike(Protocol):
     """Guesses the next tokens of a request for speculative decoding."""
 

@@ -73,10 +73,12 @@ class Request:
     ready_slots: slots that may be written with no further ado; 0 if its last block may be shared
         or its table has entries that the executor does not know.
     num_published_blocks: leading blocks that the prefix cache knows.
+    block_links: what a prefix cache has worked out about its first full blocks, hashes say.
     """
 
     __slots__ = (
         "arrival_time",
+        "block_links",
         "cache_key",
         "finish_reason",
         "max_num_tokens",
@@ -125,6 +127,7 @@ class Request:
         self.sample_index = 0
         self.num_forks_due = num_samples - 1
         self.cache_key = cache_key
+        self.block_links: list[tuple[bytes, bytes]] = []
         self.num_blocks = self.num_sent_blocks = self.ready_slots = 0
         self.num_published_blocks = 0
         self.num_computed_tokens = 0
@@ -146,6 +149,7 @@ class Request:
         )
         twin.num_prompt_tokens = self.num_prompt_tokens
         twin.max_num_tokens = self.max_num_tokens
+        twin.block_links = self.block_links.copy()
         return twin
 
     @property

@@ -146,17 +146,16 @@ class KVManager:
 
     def _grow(self, request: Request, num_new: int) -> tuple[int, list[int]] | None:
         """grow, where blocks or copies are needed or the executor has to be told something."""
-        needed = self.blocks_for(request.num_computed_tokens + num_new)
-        missing = max(0, needed - request.num_blocks)
+        missing = self.blocks_for(request.num_computed_tokens + num_new) - request.num_blocks
         tail = None if request.ready_slots else self._tail_to_copy(request)
-        if missing + (tail is not None) > self.pool.num_free:
+        if max(missing, 0) + (tail is not None) > self.pool.num_free:
             return None
         table = self.tables.get(request.request_id)
         if table is None:
             table = self._open_table(request)
         if tail is not None:
             self._copy(request, table, tail)
-        if missing:
+        if missing > 0:
             table.append_blocks(self._allocate(missing))
             request.num_blocks += missing
             self.num_entries += missing

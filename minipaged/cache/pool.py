@@ -99,18 +99,17 @@ class BlockPool:
     def _require_held(self, block_ids: Sequence[int]) -> None:
         """ValueError unless every block is held at least as often as it stands in the list."""
         self._require_known(block_ids)
+        blocks = self.blocks
         drops_of = dict.fromkeys(block_ids, 1)
         if len(drops_of) < len(block_ids):
             drops_of = Counter(block_ids)
         for block_id, drops in drops_of.items():
-            held = self.blocks[block_id].refcount
+            held = blocks[block_id].refcount
             if drops > held:
                 raise ValueError(f"double free: block {block_id} has {held} holders, not {drops}")
 
     def _require_known(self, block_ids: Sequence[int]) -> None:
-        num_blocks = len(self.blocks)
-        for block_id in block_ids:
-            if not 0 <= block_id < num_blocks:
-                raise ValueError(
-                    f"block {block_id} does not exist: ids end at {len(self.blocks) - 1}"
-                )
+        last = len(self.blocks) - 1
+        if block_ids and (min(block_ids) < 0 or max(block_ids) > last):
+            unknown = next(block_id for block_id in block_ids if not 0 <= block_id <= last)
+            raise ValueError(f"block {unknown} does not exist: ids end at {last}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from minipaged.protocols import BlockPoolLike, PrefixCacheLike
+from minipaged.protocols import BlockPoolLike, LinkedPrefixCacheLike, PrefixCacheLike
 from minipaged.request import Request
 
 if TYPE_CHECKING:
@@ -36,14 +36,29 @@ class PrefixIndex:
         self.stats = PrefixStats()
         self.step = 0
         self._manager = manager
+        self._block_size = manager.block_size
         self._since: dict[int, int] = {}
+        self._linked: LinkedPrefixCacheLike | None = None
+        if hasattr(self.cache, "extend_links"):
+            self._linked = cast("LinkedPrefixCacheLike", self.cache)
 
     def match(self, request: Request) -> list[int]:
         """Known blocks that hold the beginning of a request; at least one token stays to compute.
 
-        Cost: O(tokens of the hit).
+        Cost: O(tokens of the hit); O(blocks of it) if the cache has links and prepare was called.
         """
-        return self.cache.match(request.token_ids, request.cache_key)
+        if self._linked is None:
+            return self.cache.match(request.token_ids, request.cache_key)
+        num_full = self.prepare(request)
+        return self._linked.match_links(request.block_links[:num_full])
+
+    def prepare(self, request: Request) -> int:
+        """Hash what is known of a request, if the cache can keep that: all but its last token,
+        which may still be exchanged. Returns its full blocks so far. O(tokens new since)."""
+        num_full, links = (len(request.token_ids) - 1) // self._block_size, request.block_links
+        if self._linked is not None and len(links) < num_full:
+            self._linked.extend_links(links, request.token_ids, num_full, request.cache_key)
+        return num_full
 
     def admitted(self, request: Request, num_hit_tokens: int) -> None:
         """Count a request that was let in."""
@@ -55,11 +70,17 @@ class PrefixIndex:
         """Make what the request has computed known, as far as blocks are full. O(new blocks)."""
         manager, since = self._manager, self._since
         first = request.num_published_blocks
-        last = request.num_computed_tokens // manager.block_size
+        last = request.num_computed_tokens // self._block_size
+        token_ids, key, links = request.token_ids, request.cache_key, request.block_links
         block_ids = manager.tables[request.request_id].block_ids
         if first and block_ids[first - 1] not in since:
             first = 0
-        swaps = self.cache.publish(request.token_ids, block_ids, first, last, request.cache_key)
+        if self._linked is not None:
+            self._linked.extend_links(links, token_ids, last, key)
+            self._linked.publish_links(links[first:last], block_ids[first:last])
+            swaps: list[tuple[int, int]] = []
+        else:
+            swaps = self.cache.publish(token_ids, block_ids, first, last, key)
         request.num_published_blocks = last
         for block_id in block_ids[first:last]:
             since[block_id] = self.step

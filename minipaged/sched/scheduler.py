@@ -55,9 +55,11 @@ class Scheduler:
         self._refused: tuple[Request | None, int] = (None, 0)  # and how many blocks were free
 
     def add(self, request: Request) -> None:
-        """Queue a request behind all others. O(1)."""
+        """Queue a request behind all others. O(1), and O(tokens) for a cache that hashes them."""
         self._requests[request.request_id] = request
         self.waiting.append(request)
+        if self.manager.prefix is not None:
+            self.manager.prefix.prepare(request)
 
     def schedule(self) -> StepPlan:
         """Decide the next step. Cost: O(requests scheduled + blocks handed out)."""
@@ -73,24 +75,24 @@ class Scheduler:
 
     def commit(self, plan: StepPlan, result: StepResult) -> list[Request]:
         """Take over what the plan computed; returns the requests that got tokens. O(items)."""
-        requests, tokens_of, prefix = self._requests, result.token_ids, self.manager.prefix
-        size = self.manager.block_size
-        changed, new_tokens = [], []
+        requests, size = self._requests, self.manager.block_size
+        changed, filled = [], []
         for request_id, token_ids, start, _, _, sample, _ in plan.items:
             request = requests[request_id]
-            computed = request.num_computed_tokens = start + len(token_ids)
+            num_new = len(token_ids)
+            computed = request.num_computed_tokens = start + num_new
             request.num_inflight_tokens = 0
-            if prefix is not None and computed % size < len(token_ids):  # a block is full
-                prefix.publish(request)
+            if computed % size < num_new:
+                filled.append(request)
             if sample is not None:
                 changed.append(request)
-                new_tokens.append(tokens_of[request_id])
-                if request.num_forks_due:
-                    changed += self._branch_off(request)
-                    new_tokens += [[token] for token in result.forks[request_id]]
+        if self.manager.prefix is not None:
+            for request in filled:
+                self.manager.prefix.publish(request)
+        new_tokens = result.token_ids
+        if self._seats_kept:
+            changed, new_tokens = self._branch_off(changed, result)
         self._append(changed, new_tokens)
-        if self._finished:
-            self.running = [r for r in self.running if r.status is RequestStatus.RUNNING]
         return changed
 
     def finish(self, request: Request, reason: FinishReason) -> None:
@@ -194,19 +196,27 @@ class Scheduler:
         self.running.append(request)
         self._seats_kept += request.num_forks_due
 
-    def _branch_off(self, parent: Request) -> list[Request]:
-        """The further samples of a prompt that is computed now; each shares its blocks."""
-        branches = []
-        for number in range(1, parent.num_forks_due + 1):
-            branch = parent.branch(sample_id(parent.request_id, number))
-            branch.sample_index = number
-            self._requests[branch.request_id] = branch
-            branches.append(branch)
-        self._seats_kept -= parent.num_forks_due
-        parent.num_forks_due = 0
-        for place, branch in enumerate(branches, 1):
-            self._run_beside(parent, branch, place)
-        return branches
+    def _branch_off(
+        self, sampled: list[Request], result: StepResult
+    ) -> tuple[list[Request], dict[str, list[int]]]:
+        """Begin the further samples of prompts that are computed now; each shares the blocks.
+
+        Returns all requests that get tokens, samples behind their parent, and the tokens.
+        """
+        changed, new_tokens = [], dict(result.token_ids)
+        for parent in sampled:
+            changed.append(parent)
+            first_tokens = result.forks[parent.request_id] if parent.num_forks_due else []
+            self._seats_kept -= parent.num_forks_due
+            parent.num_forks_due = 0
+            for number, token in enumerate(first_tokens, 1):
+                branch = parent.branch(sample_id(parent.request_id, number))
+                branch.sample_index = number
+                self._requests[branch.request_id] = branch
+                self._run_beside(parent, branch, number)
+                changed.append(branch)
+                new_tokens[branch.request_id] = [token]
+        return changed, new_tokens
 
     def _run_beside(self, parent: Request, child: Request, place: int = 1) -> None:
         """The child takes its place behind the parent: as if admitted just after it."""
@@ -248,11 +258,11 @@ class Scheduler:
                 self._budget += len(item.token_ids)
                 return
 
-    def _append(self, requests: list[Request], new_tokens: list[list[int]]) -> None:
+    def _append(self, requests: list[Request], new_tokens: dict[str, list[int]]) -> None:
         """Add output tokens to each request, one by one, until one of them ends it."""
-        for request, token_ids in zip(requests, new_tokens, strict=True):
+        for request in requests:
             known = request.token_ids
-            for token in token_ids:
+            for token in new_tokens[request.request_id]:
                 known.append(token)
                 if token in request.stop_token_ids or len(known) >= request.max_num_tokens:
                     self._end_if_due(request, token)
@@ -265,9 +275,9 @@ class Scheduler:
             token in request.stop_token_ids
             and request.num_output_tokens > request.params.min_tokens
         ):
-            self._leave(request, FinishReason.STOP)
+            self.finish(request, FinishReason.STOP)
         elif request.num_tokens >= request.max_num_tokens:
-            self._leave(request, FinishReason.LENGTH)
+            self.finish(request, FinishReason.LENGTH)
 
     def _leave(self, request: Request, reason: FinishReason) -> None:
         if request.status is RequestStatus.RUNNING:
