@@ -60,15 +60,13 @@ class HashPrefixCache:
 
         Cost: one hash for each block found and one for the first that is not.
         """
+        links: list[Link] = []
         found: list[int] = []
-        parent = self._start(key)
         for number in range((len(token_ids) - 1) // self.block_size):
-            links = self._chain(token_ids, number, number + 1, parent)
-            hit = self.match_links(links)
-            if not hit:
+            self.extend_links(links, token_ids, number + 1, key)
+            found += self.match_links(links[number:])
+            if len(found) == number:
                 break
-            found += hit
-            parent = links[0][0]
         return found
 
     def match_links(self, links: Iterable[Link]) -> list[int]:
@@ -100,9 +98,14 @@ class HashPrefixCache:
             return []
         parent = self._hashes.get(block_ids[first - 1]) if first else None
         if parent is None:
-            first, parent = 0, self._start(key)
-        self._require_full(token_ids, block_ids, first, last)
-        self.publish_links(self._chain(token_ids, first, last, parent), block_ids[first:last])
+            first = 0
+        ids = block_ids[first:last]
+        if last * self.block_size > len(token_ids) or len(set(ids)) != last - first:
+            raise not_full(token_ids, first, last, ids, self.block_size)
+        # of the blocks before `first` only the last one's hash is asked for
+        links = [(parent, b"")] * first if parent is not None else []
+        self.extend_links(links, token_ids, last, key)
+        self.publish_links(links[first:], ids)
         return []
 
     def publish_links(self, links: Sequence[Link], block_ids: Sequence[int]) -> None:
@@ -110,7 +113,7 @@ class HashPrefixCache:
         hashes, entries = self._hashes, self._entries
         if not hashes.keys().isdisjoint(block_ids):
             self._require_same(links, block_ids)
-        for (block_hash, data), block_id in zip(links, block_ids, strict=True):
+        for (block_hash, data), block_id in zip(links, block_ids):  # noqa: B905 (as fast as can be)
             entry = entries.get(block_hash)
             if entry is None:
                 entries[block_hash] = (data, [block_id])
@@ -131,10 +134,12 @@ class HashPrefixCache:
         Who keeps it spares the hashing in every later match and publish, as vLLM's requests do
         with their block_hashes. Cost: one hash for each link added.
         """
-        known = len(links)
-        if known < num_full:
-            parent = links[-1][0] if links else self._start(key)
-            links += self._chain(token_ids, known, num_full, parent)
+        size = self.block_size
+        parent = links[-1][0] if links else self._start(key)
+        for start in range(len(links) * size, num_full * size, size):
+            data = parent + self._pack(*token_ids[start : start + size])
+            parent = self._hash(data)
+            links.append((parent, data))
 
     def forget(self, block_id: int) -> None:
         """The block's contents are lost; ignored if it is unknown. Cost: O(its duplicates)."""
@@ -157,23 +162,6 @@ class HashPrefixCache:
         Tokens have a fixed length, so no two keys and token lists give the same bytes.
         """
         return self._root + ascii(key).encode()
-
-    def _require_full(
-        self, token_ids: Sequence[int], block_ids: Sequence[int], first: int, last: int
-    ) -> None:
-        ids = block_ids[first:last]
-        if last * self.block_size > len(token_ids) or len(set(ids)) != last - first:
-            raise not_full(token_ids, first, last, ids, self.block_size)
-
-    def _chain(self, token_ids: Sequence[int], first: int, last: int, parent: bytes) -> list[Link]:
-        """The links of blocks first … last - 1, behind a block with hash `parent`."""
-        size, pack, digest = self.block_size, self._pack, self._hash
-        links = []
-        for start in range(first * size, last * size, size):
-            data = parent + pack(*token_ids[start : start + size])
-            parent = digest(data)
-            links.append((parent, data))
-        return links
 
     def _require_same(self, links: Sequence[Link], block_ids: Sequence[int]) -> None:
         """ValueError if a block is known by another hash than the one it is to have."""

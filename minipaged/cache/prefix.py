@@ -75,14 +75,15 @@ class PrefixIndex:
         block_ids = manager.tables[request.request_id].block_ids
         if first and block_ids[first - 1] not in since:
             first = 0
+        ids = block_ids[first:last]
         if self._linked is not None:
             self._linked.extend_links(links, token_ids, last, key)
-            self._linked.publish_links(links[first:last], block_ids[first:last])
+            self._linked.publish_links(links[first:last], ids)
             swaps: list[tuple[int, int]] = []
         else:
             swaps = self.cache.publish(token_ids, block_ids, first, last, key)
         request.num_published_blocks = last
-        for block_id in block_ids[first:last]:
+        for block_id in ids:
             since[block_id] = self.step
         for entry, block_id in swaps:
             since.pop(block_ids[entry], None)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-class PlainNode:
+class Node:
     """A node of a radix tree, with the attributes of the class Node that lesson 10 gives."""
 
     def __init__(
@@ -23,10 +23,10 @@ class PlainNode:
         self.children: dict[tuple[int, ...], Any] = {}
 
 
-def plant(outline: Sequence[Any], parent: Any = None) -> PlainNode:
+def plant(outline: Sequence[Any], parent: Any = None) -> Node:
     """A tree from nested lists: [pages, block ids, [a list like this one for each child]]."""
     pages, block_ids, children = outline
-    node = PlainNode(pages, block_ids, parent)
+    node = Node(pages, block_ids, parent)
     for child in children:
         node.children[child[0][0]] = plant(child, node)
     return node

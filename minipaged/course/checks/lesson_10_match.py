@@ -9,7 +9,7 @@ from typing import Any
 from minipaged.course import plain
 from minipaged.course.checks.base import Check
 from minipaged.course.checks.lesson_10_walk import Page, explain, match, picture
-from minipaged.course.fixture_tree import PlainNode
+from minipaged.course.fixture_tree import Node
 from minipaged.course.script import Case, Operation, run
 
 Outline = list[Any]
@@ -99,7 +99,7 @@ def _hidden_case(rng: random.Random) -> Case:
         count = rng.randrange(least, least + 4)
         return [tuple(rng.randrange(2) for _ in range(size)) for _ in range(count)]
 
-    root, trunk = PlainNode(), draw(3)
+    root, trunk = Node(), draw(3)
     _insert(root, trunk, ids)
     for cut in (len(trunk), len(trunk), rng.randrange(len(trunk)), 0):
         _insert(root, trunk[:cut] + draw(1), ids)
@@ -112,15 +112,15 @@ def _hidden_case(rng: random.Random) -> Case:
     return _case("hidden", "A tree of other sequences.", _outline(root)[2], *parts, before=before)
 
 
-def _insert(root: PlainNode, pages: list[Page], ids: Any) -> None:
+def _insert(root: Node, pages: list[Page], ids: Any) -> None:
     """Put a sequence into a tree: split where it leaves it, and a child for the rest."""
     node, found = match(root, pages)
     rest = pages[len(found) :]
     if rest:
-        node.children[rest[0]] = PlainNode(rest, [next(ids) for _ in rest], node)
+        node.children[rest[0]] = Node(rest, [next(ids) for _ in rest], node)
 
 
-def _outline(node: PlainNode) -> Outline:
+def _outline(node: Node) -> Outline:
     return [node.pages, node.block_ids, [_outline(child) for child in node.children.values()]]
 
 

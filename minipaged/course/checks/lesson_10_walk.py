@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from minipaged.course import plain
 from minipaged.course.checks.base import Failure
 from minipaged.course.checks.lesson_10_ideas import idea_behind
-from minipaged.course.fixture_tree import PlainNode
+from minipaged.course.fixture_tree import Node
 from minipaged.course.script import Case, Operation, run
 
 Page = tuple[int, ...]
 
 
-def match(root: PlainNode, pages: Sequence[Page], flaw: str = "") -> tuple[PlainNode, list[int]]:
+def match(root: Node, pages: Sequence[Page], flaw: str = "") -> tuple[Node, list[int]]:
     """The node where the known part of `pages` ends, and its blocks from the root on."""
     found: list[int] = []
     node = root
@@ -47,13 +47,13 @@ def _common(a: Sequence[Page], b: Sequence[Page]) -> int:
     return same
 
 
-def _split(node: PlainNode, index: int, flaw: str) -> PlainNode:
+def _split(node: Node, index: int, flaw: str) -> Node:
     """A new node above `node` takes its first `index` pages; returns it, or the wrong thing."""
     above, first = node.parent, node.pages[0]
-    upper = PlainNode(node.pages[:index], node.block_ids[:index], above)
+    upper = Node(node.pages[:index], node.block_ids[:index], above)
     lower = node
     if flaw == "lower is new":
-        lower = PlainNode(node.pages, node.block_ids)
+        lower = Node(node.pages, node.block_ids)
         lower.children, node.children = node.children, {}
         for child in lower.children.values():
             child.parent = lower
