@@ -113,20 +113,16 @@ def never_forget(monkeypatch):
 
 def ignore_the_parent(monkeypatch):
     """The hash of a block is that of its own tokens alone."""
-    right = HashPrefixCache.match
+    right = HashPrefixCache.extend_links
 
-    def match(self, token_ids, key):
-        # every block is looked up as if it were the first
-        blocks, size = [], self.block_size
-        while (len(blocks) + 1) * size < len(token_ids):
-            start = len(blocks) * size
-            found = right(self, token_ids[start : start + size + 1], key)
-            if not found:
-                break
-            blocks += found[:1]
-        return blocks
+    def extend_links(self, links, token_ids, num_full, key):
+        while len(links) < num_full:
+            own = []  # every block is hashed as if it were the first
+            start = len(links) * self.block_size
+            right(self, own, token_ids[start : start + self.block_size], 1, key)
+            links += own
 
-    monkeypatch.setattr(HashPrefixCache, "match", match)
+    monkeypatch.setattr(HashPrefixCache, "extend_links", extend_links)
 
 
 FAULTS = [
