@@ -78,6 +78,23 @@ class KVManager:
         request.num_inflight_tokens = num_new
         return request.num_blocks, []
 
+    def reserve(self, request: Request, num_tokens: int) -> bool:
+        """Give a request all blocks that `num_tokens` tokens need, ahead of time.
+
+        False, and nothing has changed, if too few are free. O(new blocks).
+        """
+        missing = self.blocks_for(num_tokens) - request.num_blocks
+        if missing > self.pool.num_free:
+            return False
+        table = self.tables.get(request.request_id)
+        if table is None:
+            table = self._open_table(request)
+        if missing > 0:
+            table.append_blocks(self._allocate(missing))
+            request.num_blocks += missing
+            self.num_entries += missing
+        return True
+
     def fork(self, parent: Request, child: Request) -> None:
         """Give `child` a table of the blocks that `parent` has computed; none is copied now.
 
