@@ -29,7 +29,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from minipaged.config import MAX_LOGPROBS, require_int, require_real
+from minipaged.config import MAX_LOGPROBS
+from minipaged.require import require_int, require_real
 
 MAX_BEAM_WIDTH = MAX_LOGPROBS // 2
 

@@ -17,7 +17,8 @@ import typer
 
 from minipaged import __version__
 from minipaged.commands import bench, dev, learn
-from minipaged.config import EngineConfig, SamplingParams, require_int, require_real
+from minipaged.config import EngineConfig, SamplingParams
+from minipaged.require import require_int, require_real
 
 app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -30,28 +30,26 @@ from minipaged.protocols import (
     SchedulerLike,
     VictimPolicy,
 )
-from minipaged.sched.order import LongestPrefixFirst
-from minipaged.sched.policy import first_come, full_admission, last_admitted, recompute
+from minipaged.sched.admission import Gates
+from minipaged.sched.order import ORDER_POLICIES
+from minipaged.sched.preemption import PREEMPTION_POLICIES
 from minipaged.sched.scheduler import Scheduler
+from minipaged.sched.victim import VICTIM_POLICIES
 
-ORDERS: dict[str, Callable[[], OrderPolicy]] = {
-    "fcfs": lambda: first_come,
-    "lpm": LongestPrefixFirst,
-}
 PREFIX_CACHES = {"off": None, "hash": HashPrefixCache, "radix": RadixPrefixCache}
 
 
 @dataclass(frozen=True)
 class Components:
-    """Factories (or, for victim and preemption, the policy itself).
+    """Factories (or, for victim, preemption and order, the policy itself).
 
     free_queue(num_blocks), block_pool(num_blocks, free_queue), block_table(block_size),
-    scheduler(config, manager, victim=…, admission=…), admission(config).
+    scheduler(config, manager, victim=…, preemption=…, admission=…, order=…), admission(config).
     attention: the function that an executor computes attention with; None takes the backend
         that the configuration names.
     prefix_cache(block_size, pool): None takes the one that the configuration names; one given
         here is used whatever the configuration says.
-    order: which waiting request is admitted next; None takes the configuration's.
+    victim, preemption, order: None takes the policy that the configuration names.
     draft: its place; this version has none to put there and accepts none.
     """
 
@@ -60,9 +58,9 @@ class Components:
     block_table: Callable[[int], BlockTableLike] = BlockTable
     attention: AttentionLike | None = None
     scheduler: Callable[..., SchedulerLike] = Scheduler
-    victim: VictimPolicy = last_admitted
-    preemption: PreemptionPolicy = recompute
-    admission: Callable[[SchedulerConfig], AdmissionPolicy] = full_admission
+    victim: VictimPolicy | None = None
+    preemption: PreemptionPolicy | None = None
+    admission: Callable[[SchedulerConfig], AdmissionPolicy] = Gates
     order: OrderPolicy | None = None
     prefix_cache: Callable[[int, BlockPoolLike], PrefixCacheLike] | None = None
     draft: None = None
@@ -70,8 +68,6 @@ class Components:
     def __post_init__(self) -> None:
         if self.draft is not None:
             raise ValueError("draft cannot be replaced in this version: leave it None")
-        if self.preemption is not recompute:
-            raise ValueError("preemption is by recompute only in this version: leave it as it is")
 
     def make_manager(self, cache: CacheConfig) -> KVManager:
         """A KV manager on these parts. cache.num_blocks must be set."""
@@ -84,14 +80,18 @@ class Components:
             block_pool=self.block_pool,
             block_table=self.block_table,
             prefix_cache=self.prefix_cache or PREFIX_CACHES[cache.prefix_caching],
+            num_host_blocks=cache.num_host_blocks,
         )
 
     def make_scheduler(self, config: EngineConfig, manager: KVManager) -> SchedulerLike:
         """A scheduler on these parts."""
+        chosen = config.scheduler
+        usual = "lowest-priority" if chosen.order == "priority" else "last-admitted"
         return self.scheduler(
-            config.scheduler,
+            chosen,
             manager,
-            victim=self.victim,
-            admission=self.admission(config.scheduler),
-            order=self.order or ORDERS[config.scheduler.order](),
+            victim=self.victim or VICTIM_POLICIES[chosen.victim or usual],
+            preemption=self.preemption or PREEMPTION_POLICIES[chosen.preemption](config.costs),
+            admission=self.admission(chosen),
+            order=self.order or ORDER_POLICIES[chosen.order](),
         )

@@ -11,29 +11,22 @@ import difflib
 from dataclasses import dataclass, field
 from typing import Any
 
+from minipaged.require import (
+    require_choice,
+    require_int,
+    require_real,
+    require_type,
+    several,
+    strings,
+)
+
 MAX_LOGPROBS = 20
 MAX_SAMPLES = 64
+ORDERS = ("fcfs", "lpm", "priority")
+ADMISSIONS = ("full", "chunk")
+VICTIMS = ("last-admitted", "fewest-computed", "lowest-priority", "most-blocks")
+PREEMPTIONS = ("recompute", "swap", "auto")
 MAX_NUM_BLOCKS = 2**24  # each costs some 150 bytes of bookkeeping in Python
-
-
-def require_int(name: str, value: object, low: int, advice: str, high: int | None = None) -> None:
-    """Raise ValueError unless `value` is an int with low <= value (<= high)."""
-    limit = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
-    ok = isinstance(value, int) and not isinstance(value, bool)
-    if not ok or value < low or (high is not None and value > high):  # type: ignore[operator]
-        raise ValueError(f"{name} is {value!r}, but it must be {limit}: {advice}")
-
-
-def require_real(
-    name: str, value: object, low: float, advice: str, high: float = float("inf")
-) -> None:
-    """Raise ValueError unless `value` is a finite number with low <= value <= high."""
-    ok = isinstance(value, int | float) and not isinstance(value, bool)
-    if not ok or not low <= value <= high or value == float("inf"):  # type: ignore[operator]
-        top = "" if high == float("inf") else f" and at most {high:g}"
-        raise ValueError(
-            f"{name} is {value!r}, but it must be a number of at least {low:g}{top}: {advice}"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +41,7 @@ class CacheConfig:
     enable_prefix_caching: keep what finished requests leave and use it again for prompts that
         begin alike. "hash" (or True) looks blocks up by a chained hash, "radix" keeps a tree;
         False or "off" does neither.
+    num_host_blocks: blocks in host memory that preempted requests may be swapped to.
     """
 
     block_size: int = 16
@@ -55,6 +49,7 @@ class CacheConfig:
     kv_cache_memory: int = 256 * 2**20
     gpu_memory_utilization: float = 0.9
     enable_prefix_caching: bool | str = False
+    num_host_blocks: int = 0
 
     @property
     def prefix_caching(self) -> str:
@@ -67,6 +62,8 @@ class CacheConfig:
         if self.num_blocks is not None:
             advice = "or leave it out to derive it"
             require_int("num_blocks", self.num_blocks, 1, advice, MAX_NUM_BLOCKS)
+        advice = "0 means that nothing can be swapped out"
+        require_int("num_host_blocks", self.num_host_blocks, 0, advice, MAX_NUM_BLOCKS)
         require_int("kv_cache_memory", self.kv_cache_memory, 1, "give bytes, such as 256 * 2**20")
         require_real(
             "gpu_memory_utilization", self.gpu_memory_utilization, 0.01, "0.9 is usual", 1.0
@@ -76,36 +73,98 @@ class CacheConfig:
             raise ValueError(
                 f"enable_prefix_caching is {self.enable_prefix_caching!r}: choose one of {kinds}"
             )
-        _require_choice("enable_prefix_caching", self.enable_prefix_caching, kinds)
+        require_choice("enable_prefix_caching", self.enable_prefix_caching, kinds)
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
-    """What one step may hold, and when a request may enter.
+    """What one step may hold, when a request may enter, and who has to give way.
 
     max_num_seqs: requests that may run at once.
     max_num_batched_tokens: tokens computed in one step over all requests (the token budget).
+    order: who is admitted next: "fcfs", first come, first served; "lpm", the longest prefix
+        match in the cache first, which no request loses to more than a few times in a row; or
+        "priority", the smallest priority number first.
+    admission: "full" admits a request if all its known tokens fit into the free blocks now,
+        "chunk" if its first chunk does, which thrashes when memory is short.
     watermark_blocks: blocks that admission leaves free; growth of running requests may use them.
     admission_headroom: further blocks that must be free beyond a request's known tokens before
-        it is admitted. Neither gate applies while nothing runs, so no request waits for ever.
-    order: who is admitted next: "fcfs", first come, first served; or "lpm", the longest prefix
-        match in the cache first, which no request loses to more than a few times in a row.
+        it is admitted.
+    high_water_blocks: with fewer free blocks nobody is admitted. low_water_blocks: with fewer,
+        running requests are preempted until there are as many, or one runs. 0 switches off.
+    backoff_steps: steps that a preempted request waits at least, doubled each further time; 0
+        lets it return as soon as it fits. No gate holds while nothing runs, so nobody waits for
+        ever.
+    victim: who is preempted when a block is missing: "last-admitted", "fewest-computed",
+        "lowest-priority" or "most-blocks"; None is lowest-priority with order "priority", else
+        last-admitted.
+    preemption: what becomes of a victim's keys and values: "recompute" drops them, "swap" moves
+        them to host blocks, "auto" does what costs less (see DeviceCosts).
+    max_preemptions: times that one request may be swapped out; after that it is recomputed. None
+        sets no limit.
     """
 
     max_num_seqs: int = 64
     max_num_batched_tokens: int = 2048
+    order: str = "fcfs"
+    admission: str = "full"
     watermark_blocks: int = 0
     admission_headroom: int = 0
-    order: str = "fcfs"
+    high_water_blocks: int = 0
+    low_water_blocks: int = 0
+    backoff_steps: int = 0
+    victim: str | None = None
+    preemption: str = "recompute"
+    max_preemptions: int | None = None
 
     def __post_init__(self) -> None:
         require_int("max_num_seqs", self.max_num_seqs, 1, "64 suits a small machine")
         require_int(
             "max_num_batched_tokens", self.max_num_batched_tokens, 1, "2048 is the usual choice"
         )
-        require_int("watermark_blocks", self.watermark_blocks, 0, "0 switches it off")
-        require_int("admission_headroom", self.admission_headroom, 0, "0 switches it off")
-        _require_choice("order", self.order, ("fcfs", "lpm"))
+        for name in (
+            "watermark_blocks",
+            "admission_headroom",
+            "high_water_blocks",
+            "low_water_blocks",
+            "backoff_steps",
+        ):
+            require_int(name, getattr(self, name), 0, "0 switches it off")
+        if 0 < self.high_water_blocks < self.low_water_blocks:
+            raise ValueError(
+                f"high_water_blocks is {self.high_water_blocks}, below low_water_blocks "
+                f"{self.low_water_blocks}: whoever is admitted would be preempted at once"
+            )
+        if self.max_preemptions is not None:
+            require_int("max_preemptions", self.max_preemptions, 0, "or None for no limit")
+        require_choice("order", self.order, ORDERS)
+        require_choice("admission", self.admission, ADMISSIONS)
+        require_choice("victim", self.victim, (None, *VICTIMS))
+        require_choice("preemption", self.preemption, PREEMPTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCosts:
+    """What preemption="auto" weighs: a model and the device that it runs on.
+
+    num_parameters; num_layers and hidden_size, for attention's part; kv_bytes_per_token: bytes of
+    keys and values of one token. peak_flops: FLOP per second that a prompt is really computed at.
+    host_bandwidth: bytes per second to the host and back. Defaults: Llama-3-8B in 16 bit, 500
+    TFLOP/s, PCIe 4.0 x16 (32 GB/s in one direction).
+    """
+
+    num_parameters: float = 8.030e9
+    num_layers: int = 32
+    hidden_size: int = 4096
+    kv_bytes_per_token: float = 131_072
+    peak_flops: float = 500e12
+    host_bandwidth: float = 32e9
+
+    def __post_init__(self) -> None:
+        for name in ("num_parameters", "kv_bytes_per_token", "peak_flops", "host_bandwidth"):
+            require_real(name, getattr(self, name), 1.0, "give plain units, not billions")
+        for name in ("num_layers", "hidden_size"):
+            require_int(name, getattr(self, name), 1, "a model has at least one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +176,7 @@ class EngineConfig:
     device: "cpu", "cuda" or "auto". dtype: "float32", "bfloat16", "float16" or "auto"
         (float32 on a CPU, the checkpoint's own on a GPU).
     attention_backend: "torch" is the only one so far.
+    costs: what swapping and recomputing cost, for preemption="auto".
     """
 
     cache: CacheConfig = field(default_factory=CacheConfig)
@@ -126,16 +186,23 @@ class EngineConfig:
     device: str = "auto"
     dtype: str = "auto"
     attention_backend: str = "torch"
+    costs: DeviceCosts = field(default_factory=DeviceCosts)
 
     def __post_init__(self) -> None:
         if self.max_model_len is not None:
             require_int("max_model_len", self.max_model_len, 2, "a prompt token and an output")
         require_int("seed", self.seed, 0, "any non-negative integer will do")
-        _require_type("cache", self.cache, CacheConfig)
-        _require_type("scheduler", self.scheduler, SchedulerConfig)
-        _require_choice("device", self.device, ("auto", "cpu", "cuda"))
-        _require_choice("dtype", self.dtype, ("auto", "float32", "bfloat16", "float16"))
-        _require_choice("attention_backend", self.attention_backend, ("torch",))
+        require_type("cache", self.cache, CacheConfig)
+        require_type("scheduler", self.scheduler, SchedulerConfig)
+        require_type("costs", self.costs, DeviceCosts)
+        if self.scheduler.preemption == "swap" and not self.cache.num_host_blocks:
+            raise ValueError(
+                "preemption is swap, but num_host_blocks is 0: give host blocks to swap to, or "
+                "choose recompute"
+            )
+        require_choice("device", self.device, ("auto", "cpu", "cuda"))
+        require_choice("dtype", self.dtype, ("auto", "float32", "bfloat16", "float16"))
+        require_choice("attention_backend", self.attention_backend, ("torch",))
 
     @classmethod
     def of(cls, **options: Any) -> EngineConfig:
@@ -190,8 +257,8 @@ class SamplingParams:
     best_of: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "stop", _strings("stop", self.stop))
-        object.__setattr__(self, "stop_token_ids", _several("stop_token_ids", self.stop_token_ids))
+        object.__setattr__(self, "stop", strings("stop", self.stop))
+        object.__setattr__(self, "stop_token_ids", several("stop_token_ids", self.stop_token_ids))
         require_int("n", self.n, 1, "1 is a single answer", MAX_SAMPLES)
         if self.best_of is not None:
             require_int("best_of", self.best_of, self.n, "or None for n", MAX_SAMPLES)
@@ -199,7 +266,7 @@ class SamplingParams:
         require_int("top_k", self.top_k, 0, "0 keeps every token")
         require_real("top_p", self.top_p, 1e-6, "1.0 keeps every token", 1.0)
         require_int("max_tokens", self.max_tokens, 1, "ask for at least one token")
-        _require_type("ignore_eos", self.ignore_eos, bool)
+        require_type("ignore_eos", self.ignore_eos, bool)
         require_int("min_tokens", self.min_tokens, 0, "0 lets it end at once", self.max_tokens)
         for token in self.stop_token_ids:
             require_int("stop_token_ids", token, 0, "give token ids")
@@ -207,28 +274,3 @@ class SamplingParams:
             require_int("logprobs", self.logprobs, 0, "or None for no report", MAX_LOGPROBS)
         if self.seed is not None:
             require_int("seed", self.seed, 0, "or None to derive one")
-
-
-def _strings(name: str, value: object) -> tuple[str, ...]:
-    """A string, or several, as a tuple; empty strings are refused, as they would always match."""
-    items = (value,) if isinstance(value, str) else _several(name, value)
-    for item in items:
-        if not isinstance(item, str) or not item:
-            raise ValueError(f"{name} holds {item!r}, but it must hold non-empty strings")
-    return items
-
-
-def _several(name: str, value: object) -> tuple[Any, ...]:
-    if not isinstance(value, list | tuple | set | frozenset):
-        raise ValueError(f"{name} is {value!r}, but it must be a list, such as []")
-    return tuple(value)
-
-
-def _require_type(name: str, value: object, kind: type) -> None:
-    if not isinstance(value, kind):
-        raise ValueError(f"{name} is {value!r}, but it must be a {kind.__name__}")
-
-
-def _require_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}: choose one of {', '.join(map(str, choices))}")

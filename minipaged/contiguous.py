@@ -10,7 +10,7 @@ import bisect
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from minipaged.config import require_int
+from minipaged.require import require_int
 
 
 class Stretch(NamedTuple):

@@ -66,18 +66,20 @@ class Engine:
         arrival_time: float | None = None,
         cache_salt: str = "",
         adapter: str = "",
+        priority: int = 0,
         with_text: bool = True,
     ) -> None:
         """Queue a request. ValueError, and nothing changed, if it can never be served.
 
-        cache_salt, adapter: only requests with the same two share cached blocks. with_text: make
-        text of its tokens, if the engine has a tokenizer.
+        cache_salt, adapter: only requests with the same two share cached blocks. priority: the
+        smaller, the more urgent. with_text: make text of its tokens, if there is a tokenizer.
         """
         params = SamplingParams() if params is None else params
         refuse_best_of(params)
         arrival = self.clock.now() if arrival_time is None else arrival_time
-        key = (cache_salt, adapter)
-        request = self._intake.request(request_id, prompt, params, arrival, key)
+        request = self._intake.request(
+            request_id, prompt, params, arrival, (cache_salt, adapter), priority
+        )
         self._live.add(request, with_text)
         self.scheduler.add(request)
         self._tell("added", request_id)
@@ -96,8 +98,8 @@ class Engine:
         during a step. params: the other's, if left out. ValueError if there is no such request.
         Cost: O(tokens).
         """
-        parent = self._at_rest(request_id, "be forked")
         refuse_best_of(params)
+        parent = self._at_rest(request_id, "be forked")
         child = self._intake.branch(parent, new_id, params)
         self._live.add(child, with_text)
         self.scheduler.fork(parent, child)
@@ -119,8 +121,7 @@ class Engine:
         Not during a step, and only for a request without text. Nothing that was computed is lost
         but the last position, which is computed once more. ValueError if it cannot be. O(1).
         """
-        request = self._without_text(request_id, "take a token back")
-        times = self.times[request_id]
+        request, times = self._without_text(request_id, "take a token back"), self.times[request_id]
         if not times.num_outputs:
             raise ValueError(f"{request_id!r} cannot take a token back: it has no output")
         times.num_outputs -= 1
@@ -199,13 +200,14 @@ class Engine:
         victims = self.scheduler.preempted
         self.metrics.num_preemptions_total += len(victims) - told
         for victim in victims[told:]:
-            self._tell("preempted", victim.request_id)
+            self._tell("preempted", victim.request_id, "swapped" * victim.is_swapped)
         return len(victims)
 
     def _announce(self, plan: StepPlan) -> None:
         self._require_progress(plan)
         running, waiting = len(self.scheduler.running), len(self.scheduler.waiting)
         self.metrics.planned(plan, running, waiting, self.manager)
+        self.metrics.num_recomputed_tokens_total += self._live.num_recomputed(plan)
         now = self.clock.now()
         for item in plan.items:
             if item.first_block == 0:
@@ -217,10 +219,9 @@ class Engine:
         """One empty step may follow from a preemption; a second, or one without, is a spin."""
         is_empty = plan.is_empty() and bool(self.requests)
         if is_empty and (self._was_empty or not self.scheduler.preempted):
-            running, waiting = len(self.scheduler.running), len(self.scheduler.waiting)
             raise RuntimeError(
-                f"the scheduler planned nothing although {running} requests run and {waiting} "
-                f"wait: it would spin for ever"
+                f"the scheduler planned nothing although {len(self.scheduler.running)} requests "
+                f"run and {len(self.scheduler.waiting)} wait: it would spin for ever"
             )
         self._was_empty = is_empty
 

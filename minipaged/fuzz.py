@@ -1,7 +1,8 @@
 """Random workloads against the engine: python -m minipaged.fuzz --workloads 1000 --seed 0
 
 Each workload draws a pool, a budget, limits, a prefix cache or none, arrivals with shared
-beginnings and salts, several samples, forks and aborts. It runs over the ledger executor with every
+beginnings, salts and priorities, several samples, forks and aborts, and how victims are chosen and
+what becomes of them. It runs over the ledger executor with every
 invariant checked after every step, and each sample's tokens are compared with those of the same
 request alone in an engine with room to spare. Output must depend neither on the schedule nor on
 what is shared; nothing may be left behind.
@@ -48,6 +49,7 @@ class Outcome:
     refused: set[str] = field(default_factory=set)
     steps: int = 0
     preemptions: int = 0
+    swaps: int = 0
     hits: int = 0
     copies: int = 0
     forks: int = 0
@@ -107,21 +109,25 @@ def _close(engine: Engine, executor: _AbortingExecutor, outcome: Outcome) -> Non
     """Nothing may be left behind; what was counted goes into the outcome."""
     metrics = engine.metrics
     outcome.preemptions = metrics.num_preemptions_total
+    outcome.swaps = metrics.num_swapped_out_blocks_total
     outcome.hits, outcome.copies = metrics.prefix_cache_hits_total, metrics.num_copied_blocks_total
     engine.step()  # tells the executor who finished last
     manager = engine.manager
     pool = manager.pool
     assert pool.num_free == pool.num_blocks, f"{pool.num_blocks - pool.num_free} blocks leaked"
+    if manager.swap is not None:
+        hosts = manager.swap.pool
+        assert hosts.num_free == hosts.num_blocks, "host blocks leaked"
     assert not manager.tables and not engine.times and not len(executor.rows)
     assert not manager.num_entries and not getattr(engine.scheduler, "num_seats", 0)
 
 
 def _add(engine: Engine, arrival: Arrival, outcome: Outcome) -> None:
-    request_id, prompt, params, _, salt = arrival
+    request_id, prompt, params, _, salt, priority = arrival
     slots, limit = engine.manager.num_slots, engine.max_model_len
     fits = len(prompt) < limit and len(prompt) <= slots
     try:
-        engine.add_request(request_id, prompt, params, cache_salt=salt)
+        engine.add_request(request_id, prompt, params, cache_salt=salt, priority=priority)
     except ValueError as refusal:
         assert not fits, f"{request_id} was refused although it fits: {refusal}"
         assert str(len(prompt)) in str(refusal), f"the refusal does not state the need: {refusal}"
@@ -220,7 +226,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except FuzzFailure as failure:
         print(failure, file=sys.stderr)
         return 1
-    names = ("steps", "preemptions", "hits", "copies", "forks")
+    names = ("steps", "preemptions", "swaps", "hits", "copies", "forks")
     sums = [f"{sum(getattr(outcome, name) for outcome in outcomes)} {name}" for name in names]
     refusals = sum(len(outcome.refused) for outcome in outcomes)
     print(f"{len(outcomes)} workloads clean: {', '.join(sums)}, {refusals} refusals")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from minipaged.config import EngineConfig, SamplingParams
+from minipaged.config import VICTIMS, DeviceCosts, EngineConfig, SamplingParams
 from minipaged.workload import Arrival
 
 
@@ -47,6 +47,7 @@ def draw_workload(rng: random.Random) -> FuzzWorkload:
             _params(rng, vocab_size, most),
             rng.randint(0, spread),
             rng.choice(("", "", "salt")),
+            rng.choice((0, 0, 1, 2)),
         )
         for i in range(count)
     ]
@@ -73,8 +74,27 @@ def _config(rng: random.Random) -> EngineConfig:
         admission_headroom=rng.choice((0, 0, 1, 2)),
         seed=rng.randrange(100),
         enable_prefix_caching=rng.choice(("off", "hash", "radix")),
-        order=rng.choice(("fcfs", "fcfs", "lpm")),
+        order=rng.choice(("fcfs", "fcfs", "lpm", "priority")),
+        **_pressure(rng),
     )
+
+
+def _pressure(rng: random.Random) -> dict[str, Any]:
+    """Gates of admission, and what becomes of whom when memory is out."""
+    low = rng.choice((0, 0, 0, rng.randint(1, 4)))
+    num_host_blocks = rng.choice((0, 0, rng.randint(1, 6), 200))
+    return {
+        "admission": rng.choice(("full", "full", "chunk")),
+        "low_water_blocks": low,
+        "high_water_blocks": rng.choice((0, 0, low + rng.randint(0, 3))),
+        "backoff_steps": rng.choice((0, 0, 1, 3)),
+        "victim": rng.choice((None, None, *VICTIMS)),
+        "num_host_blocks": num_host_blocks,
+        "preemption": rng.choice(("swap", "auto") if num_host_blocks else ("recompute", "auto")),
+        "max_preemptions": rng.choice((None, None, 0, 1, 2)),
+        # on this device swapping a few tokens costs less than computing them, many more than few
+        "costs": DeviceCosts(kv_bytes_per_token=rng.choice((1, 1e6, 1e9))),
+    }
 
 
 def _tokens(rng: random.Random, vocab_size: int, count: int) -> list[int]:

@@ -71,6 +71,7 @@ class Intake:
         params: SamplingParams,
         arrival_time: float,
         cache_key: tuple[str, str] = ("", ""),
+        priority: int = 0,
     ) -> Request:
         """The request for a prompt; its stop_token_ids include the model's own."""
         if not isinstance(request_id, str):
@@ -78,6 +79,8 @@ class Intake:
         for name, part in zip(("cache_salt", "adapter"), cache_key, strict=True):
             if not isinstance(part, str):
                 raise ValueError(f"{name} is {part!r}: give a str, or leave it out")
+        if type(priority) is not int:
+            raise ValueError(f"priority is {priority!r}: give an integer, the smaller the sooner")
         token_ids = self.token_ids(prompt, params)
         if not params.ignore_eos:
             params = replace(params, stop_token_ids=(*params.stop_token_ids, *self._eos))
@@ -90,6 +93,7 @@ class Intake:
             seed=_seed_of(self._seed, request_id) if params.seed is None else params.seed,
             num_samples=params.n,
             cache_key=cache_key,
+            priority=priority,
         )
 
     def branch(self, parent: Request, request_id: str, params: SamplingParams | None) -> Request:
@@ -102,7 +106,8 @@ class Intake:
             ended_early = params.min_tokens - parent.num_output_tokens
             params = replace(params, min_tokens=max(0, ended_early))
         known = parent.token_ids
-        return self.request(request_id, known, params, parent.arrival_time, parent.cache_key)
+        arrival, key = parent.arrival_time, parent.cache_key
+        return self.request(request_id, known, params, arrival, key, parent.priority)
 
     def _tokens_of(self, prompt: str | Sequence[int]) -> list[int]:
         if not isinstance(prompt, str | list | tuple | range):

@@ -11,6 +11,7 @@ from minipaged.cache.manager import KVManager
 from minipaged.intake import Tokenizer
 from minipaged.metrics import RequestTimes
 from minipaged.output import TextStream
+from minipaged.plan import StepPlan
 from minipaged.protocols import SchedulerLike
 from minipaged.request import FinishReason, Request, RequestStatus
 from minipaged.samples import Samples
@@ -60,6 +61,15 @@ class Live:
             self.samples.ended(one)
         return 0 if index else request.num_prompt_tokens, self.times.pop(request_id)
 
+    def num_recomputed(self, plan: StepPlan) -> int:
+        """Tokens of a plan that were computed before, until a preemption dropped them. O(items)."""
+        count = 0
+        for item in plan.items:
+            lost, start = self.requests[item.request_id].num_lost_tokens, item.start_position
+            if start < lost:
+                count += min(lost, start + len(item.token_ids)) - start
+        return count
+
     def text_of(self, request: Request, new_token_ids: list[int]) -> tuple[str, bool]:
         """The text that became certain with these tokens, and whether a stop string ended it."""
         stream = self.streams.get(request.request_id)
@@ -94,10 +104,15 @@ def require_consistent(
             {r.request_id for r in running} == set(manager.tables),
             "running requests and block tables differ",
         ),
+        (
+            {r.request_id for r in waiting if r.is_swapped}
+            == set(manager.swap.tables if manager.swap else ()),
+            "swapped requests and tables of host blocks differ",
+        ),
         (len(running) <= max_num_seqs, "more run than max_num_seqs"),
     ):
         if not right:
             raise InvariantError(f"{words}: {running} run, {waiting} wait")
 
 
-_WAITING = (RequestStatus.WAITING, RequestStatus.PREEMPTED)
+_WAITING = (RequestStatus.WAITING, RequestStatus.PREEMPTED, RequestStatus.SWAPPED)

@@ -82,7 +82,9 @@ def percentile(values: Sequence[float], percent: float) -> float:
 class Metrics:
     """Counters (…_total), gauges of the latest step, and one list of samples a latency.
 
-    num_copied_blocks_total: copy-on-write. peak_saved_blocks: most blocks that sharing ever saved.
+    num_copied_blocks_total: copy-on-write. num_swapped_out_blocks_total and _in_: to the host and
+        back. num_recomputed_tokens_total: computed once more, as a preemption had dropped them.
+    peak_saved_blocks: most blocks that sharing ever saved.
     prefix_cache_queries_total and _hits_total: in tokens, of admitted requests.
     prefix_cache_block_lifetime_steps: steps from becoming known to being handed out again.
     """
@@ -96,6 +98,9 @@ class Metrics:
     prompt_tokens_total: int = 0
     generation_tokens_total: int = 0
     num_preemptions_total: int = 0
+    num_recomputed_tokens_total: int = 0
+    num_swapped_out_blocks_total: int = 0
+    num_swapped_in_blocks_total: int = 0
     num_copied_blocks_total: int = 0
     peak_saved_blocks: int = 0
     prefix_cache_queries_total: int = 0
@@ -116,6 +121,8 @@ class Metrics:
         self.peak_blocks = max(self.peak_blocks, used)
         self.peak_saved_blocks = max(self.peak_saved_blocks, manager.num_saved_blocks)
         self.num_copied_blocks_total += len(plan.copies)
+        self.num_swapped_out_blocks_total += len(plan.swap_out)
+        self.num_swapped_in_blocks_total += len(plan.swap_in)
         if manager.prefix is not None:
             stats = manager.prefix.stats
             self.prefix_cache_queries_total = stats.queries

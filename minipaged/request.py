@@ -15,7 +15,8 @@ from minipaged.config import SamplingParams
 
 
 class RequestStatus(enum.Enum):
-    """Where a request is. WAITING and PREEMPTED wait in the same queue; both hold no blocks."""
+    """Where a request is. WAITING, PREEMPTED and SWAPPED wait in the same queue and hold no blocks
+    of the pool; a SWAPPED one holds host blocks."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -73,6 +74,9 @@ class Request:
     ready_slots: slots that may be written with no further ado; 0 if its last block may be shared
         or its table has entries that the executor does not know.
     num_published_blocks: leading blocks that the prefix cache knows.
+    num_lost_tokens: most tokens that were computed when a preemption dropped them.
+    num_swaps: times that it was swapped out. not_before: the step before which it stays out.
+    priority: the smaller, the more urgent.
     block_links: what a prefix cache has worked out about its first full blocks, hashes say.
     """
 
@@ -83,15 +87,19 @@ class Request:
         "finish_reason",
         "max_num_tokens",
         "max_output_tokens",
+        "not_before",
         "num_blocks",
         "num_computed_tokens",
         "num_forks_due",
         "num_inflight_tokens",
+        "num_lost_tokens",
         "num_preemptions",
         "num_prompt_tokens",
         "num_published_blocks",
         "num_sent_blocks",
+        "num_swaps",
         "params",
+        "priority",
         "ready_slots",
         "request_id",
         "sample_index",
@@ -112,6 +120,7 @@ class Request:
         seed: int = 0,
         num_samples: int = 1,
         cache_key: tuple[str, str] = ("", ""),
+        priority: int = 0,
     ) -> None:
         self.request_id = request_id
         self.token_ids = list(prompt_token_ids)
@@ -132,7 +141,8 @@ class Request:
         self.num_published_blocks = 0
         self.num_computed_tokens = 0
         self.num_inflight_tokens = 0
-        self.num_preemptions = 0
+        self.num_preemptions = self.num_swaps = self.num_lost_tokens = self.not_before = 0
+        self.priority = priority
         self.status = RequestStatus.WAITING
         self.finish_reason: FinishReason | None = None
 
@@ -146,6 +156,7 @@ class Request:
             arrival_time=self.arrival_time,
             seed=self.seed,
             cache_key=self.cache_key,
+            priority=self.priority,
         )
         twin.num_prompt_tokens = self.num_prompt_tokens
         twin.max_num_tokens = self.max_num_tokens
@@ -166,6 +177,11 @@ class Request:
     def output_token_ids(self) -> list[int]:
         """The outputs so far, as a new list."""
         return self.token_ids[self.num_prompt_tokens :]
+
+    @property
+    def is_swapped(self) -> bool:
+        """Whether what it has computed waits on the host."""
+        return self.status is RequestStatus.SWAPPED
 
     def move_to(self, status: RequestStatus) -> None:
         """Change the status; an illegal change raises RuntimeError and changes nothing."""

@@ -11,9 +11,10 @@ from typing import Any
 
 from minipaged.clock import VirtualClock
 from minipaged.components import Components
-from minipaged.config import EngineConfig, SamplingParams, require_int
+from minipaged.config import EngineConfig, SamplingParams
 from minipaged.engine import Engine
 from minipaged.exec.sim_exec import SimExecutor
+from minipaged.require import require_int
 from minipaged.trace import Recorder, Trace
 from minipaged.viz.palette import SIGNS
 from minipaged.workload import Arrival, replay

@@ -33,7 +33,8 @@ class Work(NamedTuple):
 class Event(NamedTuple):
     """kind: added, admitted, forked, preempted, finished or aborted.
 
-    detail: a finish reason, or the request that was branched off, or "".
+    detail: a finish reason, the request that was branched off, "swapped" for a request that was
+    preempted by moving it to the host, or "".
     """
 
     kind: str
@@ -48,7 +49,9 @@ class StepRecord:
     time: seconds on the engine's clock at the step's end. elapsed: seconds that it took.
     tables: block ids of every running request. computed: tokens of each whose keys and values
         were in the cache before the step. known: tokens known of each request.
-    waiting: ids, the next to be admitted first. texts: text that became certain in this step.
+    waiting: ids, the next to be admitted first. copies, swap_out, swap_in: (source, target) of
+        each block moved. hosts: host blocks of every request that is swapped out.
+    texts: text that became certain in this step.
     """
 
     step: int
@@ -61,6 +64,9 @@ class StepRecord:
     waiting: list[str]
     num_free: int
     copies: list[tuple[int, int]] = field(default_factory=list)
+    swap_out: list[tuple[int, int]] = field(default_factory=list)
+    swap_in: list[tuple[int, int]] = field(default_factory=list)
+    hosts: dict[str, list[int]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
 
@@ -111,7 +117,8 @@ def _record(data: dict[str, Any]) -> StepRecord:
     record = StepRecord(**data)
     record.work = [Work(*work) for work in record.work]
     record.events = [Event(*event) for event in record.events]
-    record.copies = [(source, target) for source, target in record.copies]
+    for name in ("copies", "swap_out", "swap_in"):
+        setattr(record, name, [(source, target) for source, target in getattr(record, name)])
     return record
 
 
@@ -161,7 +168,12 @@ class Recorder:
             waiting=[r.request_id for r in engine.scheduler.waiting],
             num_free=engine.manager.pool.num_free,
             copies=[(move.source, move.target) for move in plan.copies],
+            swap_out=[(move.source, move.target) for move in plan.swap_out],
+            swap_in=[(move.source, move.target) for move in plan.swap_in],
         )
+        if engine.manager.swap is not None:
+            hosts = engine.manager.swap.tables
+            self._open.hosts = {i: list(blocks) for i, blocks in hosts.items()}
 
     def committed(
         self, engine: Engine, plan: StepPlan, result: StepResult, outputs: Iterable[RequestOutput]

@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from minipaged.config import SamplingParams, require_int, require_real
+from minipaged.config import SamplingParams
 from minipaged.engine import Engine
 from minipaged.output import RequestOutput
+from minipaged.require import require_int, require_real
 
 
 class Arrival(NamedTuple):
     """One request of a workload. arrival_step: the step before which it arrives.
 
-    cache_salt: only requests with the same one share cached blocks.
+    cache_salt: only requests with the same one share cached blocks. priority: the smaller, the
+    more urgent.
     """
 
     request_id: str
@@ -24,6 +26,7 @@ class Arrival(NamedTuple):
     params: SamplingParams
     arrival_step: int
     cache_salt: str = ""
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ def replay(
                 arrival.prompt_token_ids,
                 arrival.params,
                 cache_salt=arrival.cache_salt,
+                priority=arrival.priority,
             )
         if before_step is not None:
             before_step(now)

@@ -13,7 +13,7 @@ from minipaged.config import EngineConfig, SamplingParams
 from minipaged.engine import Engine
 from minipaged.exec.sim_exec import SimConfig, SimExecutor
 from minipaged.request import Request, RequestStatus
-from minipaged.sched.policy import last_admitted
+from minipaged.sched.victim import last_admitted
 from minipaged.sched.scheduler import Scheduler
 
 
@@ -255,8 +255,6 @@ def test_places_for_later_parts_refuse_to_be_filled():
     for name in ("draft",):
         with pytest.raises(ValueError, match=f"{name} cannot be replaced"):
             replace(Components(), **{name: object()})
-    with pytest.raises(ValueError, match="recompute only"):
-        replace(Components(), preemption=lambda request, blocks: "swap")
 
 
 def test_only_legal_transitions():

@@ -26,8 +26,8 @@ def item(name, tokens, start, first_block, blocks, sample=True):
 
 def run(plans, block_size=2, num_blocks=8, host=0):
     executor = SimExecutor(
-        CacheConfig(block_size=block_size, num_blocks=num_blocks),
-        SimConfig(vocab_size=10**9, num_host_blocks=host),
+        CacheConfig(block_size=block_size, num_blocks=num_blocks, num_host_blocks=host),
+        SimConfig(vocab_size=10**9),
     )
     result = None
     for number, (moves, items) in enumerate(plans):
@@ -91,9 +91,8 @@ def test_case_38_swap_out_comes_before_swap_in():
         "swap_out": [BlockMove(2, 3)],
         "swap_in": [BlockMove(1, 2)],
     }
-    executor = SimExecutor(
-        CacheConfig(block_size=2, num_blocks=8), SimConfig(vocab_size=10**9, num_host_blocks=4)
-    )
+    cache = CacheConfig(block_size=2, num_blocks=8, num_host_blocks=4)
+    executor = SimExecutor(cache, SimConfig(vocab_size=10**9))
     executor.execute(StepPlan(0, items=[item("a", TOKENS, 0, 0, [0, 1, 2])]))
     executor.execute(StepPlan(1, swap_out=swap_out_1[0][0]["swap_out"]))
     device, host = list(executor._slots), list(executor._host)

@@ -175,8 +175,8 @@ def test_an_empty_plan_and_a_plan_of_copies_only(pair):
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (StepPlan(4, swap_out=[BlockMove(0, 0)]), "step 4 swaps 1 blocks"),
-        (StepPlan(4, swap_in=[BlockMove(0, 0)]), "step 4 swaps 1 blocks"),
+        (StepPlan(4, swap_out=[BlockMove(0, 0)]), "leaves the pool of 0 blocks"),
+        (StepPlan(4, swap_in=[BlockMove(0, 0)]), "leaves the pool of 0 blocks"),
         (StepPlan(4, copies=[BlockMove(3, 16)]), "leaves the pool of 16 blocks"),
         (StepPlan(4, copies=[BlockMove(-1, 2)]), "leaves the pool of 16 blocks"),
         (StepPlan(4, items=[item("a", [1, 2], 0, 0, [0], spec(0), 1)]), "brings 1 drafted"),

@@ -2,16 +2,18 @@
 
 Free + held = total; a refcount is the number of tables that hold the block; a block is queued
 exactly when its refcount is 0; what is about to be written is unshared and unknown to the prefix
-cache; computed tokens have slots; what the prefix cache knows is full and computed.
+cache; computed tokens have slots; what the prefix cache knows is full and computed. The host's
+blocks are counted likewise.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from minipaged.cache.block import in_order
+from minipaged.protocols import BlockPoolLike
 
 if TYPE_CHECKING:
     from minipaged.cache.manager import KVManager
@@ -23,15 +25,21 @@ class InvariantError(AssertionError):
 
 def problems_of(manager: KVManager) -> Iterator[str]:
     """Every contradiction, in words. Cost: O(blocks)."""
-    yield from _counts(manager)
+    tables = [table.block_ids for table in manager.tables.values()]
+    yield from _counts(manager.pool, manager.num_blocks, tables)
+    num_entries = sum(map(len, tables))
+    if num_entries != manager.num_entries:
+        yield f"the tables have {num_entries} entries, not {manager.num_entries}"
     yield from _requests(manager)
     yield from _known(manager)
+    if manager.swap is not None:
+        hosts = (manager.swap.pool, manager.swap.num_blocks, manager.swap.tables.values())
+        yield from (f"on the host, {problem}" for problem in _counts(*hosts))
 
 
-def _counts(manager: KVManager) -> Iterator[str]:
+def _counts(pool: BlockPoolLike, total: int, tables: Iterable[Sequence[int]]) -> Iterator[str]:
     """free + held = total; refcount = holders; queued exactly when the refcount is 0."""
-    pool, total = manager.pool, manager.num_blocks
-    holders = Counter(b for table in manager.tables.values() for b in table.block_ids)
+    holders = Counter(block_id for table in tables for block_id in table)
     queue = in_order(pool.free_queue, total)
     queued = set(queue)
     if len(queue) != len(queued):
@@ -41,8 +49,6 @@ def _counts(manager: KVManager) -> Iterator[str]:
         yield f"the free queue counts {pool.num_free} blocks but holds {len(queued)}"
     if len(queued) + len(holders) != total:
         yield f"{len(queued)} free + {len(holders)} held blocks are not {total}"
-    if sum(holders.values()) != manager.num_entries:
-        yield f"the tables have {sum(holders.values())} entries, not {manager.num_entries}"
     for block_id in range(total):
         count = pool.refcount(block_id)
         if count != holders[block_id]:

@@ -7,14 +7,15 @@ writer gets a copy of its own (copy-on-write).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from minipaged.cache.block import FreeQueue
 from minipaged.cache.invariants import InvariantError, problems_of
 from minipaged.cache.pool import BlockPool
 from minipaged.cache.prefix import PrefixIndex
+from minipaged.cache.swap import SwapSpace
 from minipaged.cache.table import BlockTable
-from minipaged.plan import BlockMove
+from minipaged.plan import BlockMove, StepPlan
 from minipaged.protocols import BlockPoolLike, BlockTableLike, FreeQueueLike, PrefixCacheLike
 from minipaged.request import Request
 
@@ -28,7 +29,8 @@ class KVManager:
     """Gives requests slots for their tokens and takes them back.
 
     A request has a table from its first `adopt` or `grow` until `release`. Growing is all or
-    nothing. prefix: the prefix cache with its counters; None while there is none.
+    nothing. prefix: the prefix cache with its counters, swap: the host blocks; None while there
+    are none.
     num_entries: entries of all tables together; more than the blocks held if some are shared.
     """
 
@@ -41,11 +43,13 @@ class KVManager:
         block_pool: Callable[[int, Callable[[int], FreeQueueLike]], BlockPoolLike] = BlockPool,
         block_table: Callable[[int], BlockTableLike] = BlockTable,
         prefix_cache: MakePrefixCache | None = None,
+        num_host_blocks: int = 0,
     ) -> None:
         self.num_blocks = num_blocks
         self.block_size = block_size
         self.pool = block_pool(num_blocks, free_queue)
         self.prefix = None if prefix_cache is None else PrefixIndex(prefix_cache, self)
+        self.swap = SwapSpace(num_host_blocks, self) if num_host_blocks else None
         self.requests: dict[str, Request] = {}
         self.tables: dict[str, BlockTableLike] = {}
         self.num_entries = 0
@@ -119,22 +123,56 @@ class KVManager:
         request.num_computed_tokens -= 1
         request.ready_slots = 0
 
-    def take_copies(self) -> list[BlockMove]:
-        """The copies that growing has asked for since the last call, in order."""
-        copies, self._copies = list(self._copies.values()), {}
-        return copies
+    def take_moves(self, plan: StepPlan) -> None:
+        """Put the copies and swaps that were asked for since the last call into a plan."""
+        plan.copies, self._copies = list(self._copies.values()), {}
+        if self.swap is not None:
+            plan.swap_out, plan.swap_in = self.swap.take_moves()
 
     def release(self, request: Request) -> None:
-        """Free all of a request's blocks; it has nothing computed any more. Cost: O(blocks)."""
-        table = self.tables.get(request.request_id)
-        if table is not None:
-            self.num_entries -= request.num_blocks
-            self.pool.free(table.release())
-            del self.tables[request.request_id], self.requests[request.request_id]
-            self._copies.pop(request.request_id, None)
-        request.num_computed_tokens = request.num_inflight_tokens = 0
+        """Free all of a request's blocks, also those on the host; it has nothing computed any more.
+
+        Cost: O(blocks).
+        """
+        if request.request_id in self.tables:
+            self.close_table(request)
+        elif self.swap is not None and request.request_id in self.swap.tables:
+            self.swap.drop(request)
+        request.num_computed_tokens = 0
+
+    def close_table(self, request: Request) -> None:
+        """Free a request's blocks in the pool; what it has computed stays counted. O(blocks)."""
+        self.num_entries -= request.num_blocks
+        self.pool.free(self.tables[request.request_id].release())
+        del self.tables[request.request_id], self.requests[request.request_id]
+        self._copies.pop(request.request_id, None)
+        request.num_inflight_tokens = 0
         request.num_blocks = request.num_sent_blocks = request.ready_slots = 0
         request.num_published_blocks = 0
+
+    def contents_of(self, request: Request) -> tuple[list[int], int]:
+        """The blocks that hold what a request has computed, before this step's copies are made.
+
+        And how many of them are settled: the one that is to be copied first is not. O(blocks).
+        """
+        num_blocks = self.blocks_for(request.num_computed_tokens)
+        block_ids = list(self.tables[request.request_id].block_ids[:num_blocks])
+        copy = self._copies.get(request.request_id)
+        if copy is None or copy.target not in block_ids:
+            return block_ids, num_blocks
+        entry = block_ids.index(copy.target)
+        block_ids[entry] = copy.source
+        return block_ids, entry
+
+    def open_shared(self, request: Request, held: Sequence[int | None]) -> list[int]:
+        """A table of blocks that others hold, and of new ones where `held` has None. O(blocks)."""
+        self.pool.share([block_id for block_id in held if block_id is not None])
+        new = iter(self._allocate(sum(block_id is None for block_id in held)))
+        block_ids = [next(new) if block_id is None else block_id for block_id in held]
+        self._open_table(request).append_blocks(list(block_ids))
+        request.num_blocks = len(block_ids)
+        self.num_entries += len(block_ids)
+        return block_ids
 
     def adopt(self, request: Request, block_ids: list[int]) -> None:
         """Begin a request's table with blocks that hold its first tokens already. O(blocks)."""
@@ -206,6 +244,8 @@ class KVManager:
         block_ids = self.pool.allocate(count)
         if self.prefix is not None:
             self.prefix.forget(block_ids)
+        if self.swap is not None:
+            self.swap.forget(block_ids)
         return block_ids
 
     def _twin_of(self, table: BlockTableLike) -> BlockTableLike:

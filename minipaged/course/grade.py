@@ -28,7 +28,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minipaged.config import require_real
 from minipaged.course import remarks, shipped
 from minipaged.course import submission as submitted
 from minipaged.course.catalog import Exercise, Lesson
@@ -39,6 +38,7 @@ from minipaged.course.result import Result, judged, nothing, say_no_verdict
 from minipaged.course.sandbox import Limits, NoAnswer, limits_for, observe
 from minipaged.course.shipped import Course
 from minipaged.course.submission import Submission, SubmissionError
+from minipaged.require import require_real
 
 _MAX_WORKERS = 4
 # what happens in this process: one notebook at a time, since checks need not be made for threads

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import mul
 
-from minipaged.config import CacheConfig, require_int, require_real
+from minipaged.config import CacheConfig
 from minipaged.exec.base import BlockRows, require_in_pools
 from minipaged.plan import (
     BlockMove,
@@ -27,6 +27,7 @@ from minipaged.plan import (
     StepResult,
     branches_of,
 )
+from minipaged.require import require_int, require_real
 
 _MODULUS = (1 << 61) - 1  # a Mersenne prime: sums of products stay small and mix well
 
@@ -77,17 +78,15 @@ class CostModel:
 
 @dataclass(frozen=True, slots=True)
 class SimConfig:
-    """vocab_size: tokens are 0 … vocab_size - 1. num_host_blocks: where swapped blocks go.
+    """vocab_size: tokens are 0 … vocab_size - 1.
     ledger: False leaves only the cost model (every token is then 0): the simulator."""
 
     vocab_size: int = 32_000
-    num_host_blocks: int = 0
     ledger: bool = True
     cost: CostModel = CostModel()
 
     def __post_init__(self) -> None:
         require_int("vocab_size", self.vocab_size, 1, "32000 is Llama-2's")
-        require_int("num_host_blocks", self.num_host_blocks, 0, "0 switches swapping off")
 
 
 ChooseToken = Callable[[str, SampleSpec, int], int]
@@ -117,7 +116,7 @@ class SimExecutor:
             self._slots = [
                 hash((-1 - i, 0)) % _MODULUS for i in range(cache.num_blocks * self.block_size)
             ]
-            self._host = [0] * (self.config.num_host_blocks * self.block_size)
+            self._host = [0] * (cache.num_host_blocks * self.block_size)
             self._weights: list[int] = []
 
     def execute(self, plan: StepPlan) -> StepResult:

@@ -11,10 +11,10 @@ from minipaged.config import CacheConfig
 from minipaged.exec.base import BlockRows, require_in_pools
 from minipaged.exec.batch import Batch, pack
 from minipaged.kernels.meta import AttentionFn
-from minipaged.kernels.reference import copy_blocks, paged_attention, write_kv
+from minipaged.kernels.reference import copy_blocks, move_blocks, paged_attention, write_kv
 from minipaged.model.llama import Llama
 from minipaged.model.sampler import sample
-from minipaged.plan import BlockMove, StepPlan, StepResult, branches_of
+from minipaged.plan import StepPlan, StepResult, branches_of
 
 
 class TorchExecutor:
@@ -38,35 +38,44 @@ class TorchExecutor:
             raise ValueError("num_blocks is None: derive it with derive_num_blocks, or set it")
         self.model = model.to(device=device, dtype=dtype).eval()
         self.num_blocks, self.block_size = cache.num_blocks, cache.block_size
+        self.num_host_blocks = cache.num_host_blocks
         self._device = torch.device(device)
         self._attention = attention
         self._rows = BlockRows(cache.num_blocks)
         config = model.config
-        shape = (cache.num_blocks, cache.block_size, config.num_kv_heads, config.head_dim)
+        block = (cache.block_size, config.num_kv_heads, config.head_dim)
         # Nobody may read a slot before it is written, so the pools need no clearing.
         try:
             self.k_pools, self.v_pools = (
-                [torch.empty(shape, dtype=dtype, device=device) for _ in range(config.num_layers)]
+                [
+                    torch.empty((cache.num_blocks, *block), dtype=dtype, device=device)
+                    for _ in range(config.num_layers)
+                ]
                 for _ in range(2)
             )
+            self._host_pools = [
+                torch.empty((cache.num_host_blocks, *block), dtype=dtype)
+                for _ in (*self.k_pools, *self.v_pools)
+            ]
         except RuntimeError:  # torch's out-of-memory errors are of this class
-            size = cache.num_blocks * cache.block_size
-            size *= config.kv_bytes_per_token(dtype.itemsize)
+            size = cache.block_size * config.kv_bytes_per_token(dtype.itemsize)
             raise ValueError(
-                f"{cache.num_blocks} blocks take {size:,} bytes, more than can be had on "
-                f"{self._device}: lower num_blocks"
+                f"{cache.num_blocks} blocks on {self._device} and {cache.num_host_blocks} on the "
+                f"host take {size:,} bytes each, more than can be had: lower num_blocks or "
+                "num_host_blocks"
             ) from None
 
     @torch.inference_mode()
     def execute(self, plan: StepPlan) -> StepResult:
-        """Carry out the plan. Raises ValueError, before anything is changed, for swaps and drafts.
+        """Carry out the plan. Raises ValueError, before anything is changed, for drafts, and for
+        moves that leave a pool.
 
         elapsed is measured from the call to the last sampled token.
         """
         began = time.perf_counter()
         _refuse_unsupported(plan)
         self._rows.forget(plan.finished)
-        self._copy(plan.copies)
+        self._move(plan)
         result = StepResult({}, 0.0)
         if plan.items:
             self._run(pack(plan, self._rows, self.block_size, self._device), result)
@@ -75,10 +84,15 @@ class TorchExecutor:
         result.elapsed = time.perf_counter() - began
         return result
 
-    def _copy(self, copies: list[BlockMove]) -> None:
-        require_in_pools(copies, self.num_blocks, self.num_blocks)
-        for pool in (*self.k_pools, *self.v_pools):
-            copy_blocks(pool, copies)
+    def _move(self, plan: StepPlan) -> None:
+        """Swaps and copies, in the order of the plan's fields."""
+        require_in_pools(plan.swap_out, self.num_blocks, self.num_host_blocks)
+        require_in_pools(plan.swap_in, self.num_host_blocks, self.num_blocks)
+        require_in_pools(plan.copies, self.num_blocks, self.num_blocks)
+        for pool, host in zip((*self.k_pools, *self.v_pools), self._host_pools, strict=True):
+            move_blocks(pool, host, plan.swap_out)
+            move_blocks(host, pool, plan.swap_in)
+            copy_blocks(pool, plan.copies)
 
     def _run(self, batch: Batch, result: StepResult) -> None:
         """The model over one batch; what it samples goes into `result`."""
@@ -111,11 +125,6 @@ class TorchExecutor:
 
 
 def _refuse_unsupported(plan: StepPlan) -> None:
-    if plan.swap_out or plan.swap_in:
-        raise ValueError(
-            f"step {plan.step} swaps {len(plan.swap_out) + len(plan.swap_in)} blocks, but "
-            "TorchExecutor has no host pool: preempt by recomputation"
-        )
     for item in plan.items:
         if item.draft_len:
             raise ValueError(

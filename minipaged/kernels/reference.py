@@ -40,6 +40,16 @@ def write_kv(k: Tensor, v: Tensor, k_pool: Tensor, v_pool: Tensor, slot_mapping:
     _as_slots(v_pool).index_copy_(0, slot_mapping, v)
 
 
+def move_blocks(source: Tensor, target: Tensor, pairs: Sequence[tuple[int, int]]) -> None:
+    """Copy block a of one pool to block b of another for each (a, b), on whatever devices.
+
+    source, target: [num_blocks, ...] with one shape of a block. No two pairs write one block.
+    """
+    if pairs:
+        sources, targets = (list(ids) for ids in zip(*pairs, strict=True))
+        target[targets] = source[sources].to(target.device)
+
+
 def copy_blocks(pool: Tensor, pairs: Iterable[tuple[int, int]]) -> None:
     """Copy block source to block target for each (source, target), as if one after another.
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from minipaged.config import require_int, require_real
 from minipaged.model.folder import eos_token_ids, id_tuple, read_json
+from minipaged.require import require_int, require_real
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,31 @@
-"""Longest prefix match first: whoever finds most of the prompt in the cache is admitted next.
+"""Which waiting request is admitted next: first come, by priority, or by what the cache knows.
 
-Requests that share a prefix then come one after the other, while its blocks are still there. As a
-rule alone it starves requests that match nothing, so nobody is passed over more than a few times.
-
-Source: SGLang, python/sglang/srt/managers/schedule_policy.py ("lpm"; Zheng et al. 2024), which
-falls back to first come, first served when its queue is long.
+Longest prefix match first: requests that share a prefix come one after the other, while its blocks
+are still there. As a rule alone it starves requests that match nothing, so nobody is passed over
+more than a few times. Source: SGLang, python/sglang/srt/managers/schedule_policy.py ("lpm"; Zheng
+et al. 2024), which falls back to first come, first served when its queue is long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 from minipaged.cache.manager import KVManager
+from minipaged.protocols import OrderPolicy
 from minipaged.request import Request, RequestStatus
+
+
+def first_come(waiting: Sequence[Request], manager: KVManager) -> Request:
+    """First come, first served; a preempted request stands at the front already. O(1)."""
+    return waiting[0]
+
+
+def by_priority(waiting: Sequence[Request], manager: KVManager) -> Request:
+    """The smallest priority number; of equals the first in line. vLLM's priority scheduling.
+    O(waiting)."""
+    return min(waiting, key=lambda request: request.priority)
+
 
 WINDOW = 32  # waiting requests that are looked at
 PATIENCE = 8  # times that the first in line may be passed over
@@ -32,7 +44,7 @@ class LongestPrefixFirst:
         first = waiting[0]
         self._count(first)
         prefix = manager.prefix
-        if prefix is None or first.status is _PREEMPTED or self._passed >= PATIENCE:
+        if prefix is None or first.status is not _WAITING or self._passed >= PATIENCE:
             self._chosen = first
         else:
             # max keeps the first of equals: without a match the order stays as they came
@@ -48,4 +60,10 @@ class LongestPrefixFirst:
             self._passed += 1
 
 
-_WAITING, _PREEMPTED = RequestStatus.WAITING, RequestStatus.PREEMPTED
+_WAITING = RequestStatus.WAITING
+
+ORDER_POLICIES: dict[str, Callable[[], OrderPolicy]] = {
+    "fcfs": lambda: first_come,
+    "priority": lambda: by_priority,
+    "lpm": LongestPrefixFirst,
+}

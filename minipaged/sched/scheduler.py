@@ -12,23 +12,21 @@ tests hold the two equal, step by step.
 
 from __future__ import annotations
 
-from collections import deque
-
 from minipaged.cache.manager import KVManager
 from minipaged.config import SchedulerConfig
-from minipaged.plan import StepPlan, StepResult
-from minipaged.protocols import AdmissionPolicy, OrderPolicy, VictimPolicy
-from minipaged.request import FinishReason, Request, RequestStatus, sample_id
+from minipaged.plan import StepPlan
+from minipaged.protocols import AdmissionPolicy, OrderPolicy, PreemptionPolicy, VictimPolicy
+from minipaged.request import Request, RequestStatus
+from minipaged.sched.admission import Gates, backoff
 from minipaged.sched.items import add_ready_items, make_item
-from minipaged.sched.policy import first_come, full_admission, last_admitted
+from minipaged.sched.order import first_come
+from minipaged.sched.preemption import recompute
+from minipaged.sched.queues import RequestQueues
+from minipaged.sched.victim import last_admitted
 
 
-class Scheduler:
-    """Decides what runs; holds every live request.
-
-    waiting: new and preempted requests, the next to be admitted first. running: in order of
-    admission. preempted: the victims of the latest schedule().
-    """
+class Scheduler(RequestQueues):
+    """Decides what runs. The policies: whom to preempt and how, when to let in, and whom next."""
 
     def __init__(
         self,
@@ -36,30 +34,18 @@ class Scheduler:
         manager: KVManager,
         *,
         victim: VictimPolicy = last_admitted,
+        preemption: PreemptionPolicy = recompute,
         admission: AdmissionPolicy | None = None,
-        order: OrderPolicy | None = None,
+        order: OrderPolicy = first_come,
     ) -> None:
-        self.config = config
-        self.manager = manager
-        self.waiting: deque[Request] = deque()
-        self.running: list[Request] = []
-        self.preempted: list[Request] = []
-        self._requests: dict[str, Request] = {}
-        self._finished: list[str] = []
+        super().__init__(config, manager)
         self._victim = victim
-        self._admits = admission or full_admission(config)
-        self._order = order or first_come
+        self._preemption = preemption
+        self._gate = Gates(config) if admission is None else admission
+        self._order = order
         self._budget = 0
         self._step = 0
-        self._seats_kept = 0  # for samples that running requests have still to branch into
         self._refused: tuple[Request | None, int] = (None, 0)  # and how many blocks were free
-
-    def add(self, request: Request) -> None:
-        """Queue a request behind all others. O(1), and O(tokens) for a cache that hashes them."""
-        self._requests[request.request_id] = request
-        self.waiting.append(request)
-        if self.manager.prefix is not None:
-            self.manager.prefix.prepare(request)
 
     def schedule(self) -> StepPlan:
         """Decide the next step. Cost: O(requests scheduled + blocks handed out)."""
@@ -67,59 +53,24 @@ class Scheduler:
         try:
             self._schedule_running(plan)
             self._schedule_waiting(plan)
-            plan.copies = self.manager.take_copies()
+            self.manager.take_moves(plan)
         except BaseException:  # a policy failed, or somebody pressed Ctrl-C
             self.retract(plan)
             raise
         return plan
 
-    def commit(self, plan: StepPlan, result: StepResult) -> list[Request]:
-        """Take over what the plan computed; returns the requests that got tokens. O(items)."""
-        requests, size = self._requests, self.manager.block_size
-        changed, filled = [], []
-        for request_id, token_ids, start, _, _, sample, _ in plan.items:
-            request = requests[request_id]
-            num_new = len(token_ids)
-            computed = request.num_computed_tokens = start + num_new
-            request.num_inflight_tokens = 0
-            if computed % size < num_new:
-                filled.append(request)
-            if sample is not None:
-                changed.append(request)
-        if self.manager.prefix is not None:
-            for request in filled:
-                self.manager.prefix.publish(request)
-        new_tokens = result.token_ids
-        if self._seats_kept:
-            changed, new_tokens = self._branch_off(changed, result)
-        self._append(changed, new_tokens)
-        return changed
-
-    def finish(self, request: Request, reason: FinishReason) -> None:
-        """End a request in whatever state it is and give back its blocks.
-
-        Call it only while no plan is out. Cost: O(its blocks + length of its queue).
-        """
-        queue = self.running if request.status is RequestStatus.RUNNING else self.waiting
-        queue.remove(request)
-        self._leave(request, reason)
-
-    def fork(self, parent: Request, child: Request) -> None:
-        """Let a new request go on from where a live one is, between two steps.
-
-        It shares the parent's blocks and runs beside it at once, if the parent runs and a place is
-        free; else it is queued, and what the parent has computed is computed again. O(table).
-        """
-        if parent.status is not RequestStatus.RUNNING or self.num_seats >= self.config.max_num_seqs:
-            self.add(child)
-        else:
-            self._requests[child.request_id] = child
-            self._run_beside(parent, child)
-
     def retract(self, plan: StepPlan) -> None:
-        """The plan was not carried out: all that run are preempted, so nothing is half done."""
+        """The plan was not carried out: all that run are preempted, so nothing is half done.
+
+        What it was to move to the host has not been moved, so those victims compute again too.
+        """
+        for victim in self.preempted:
+            if victim.is_swapped:
+                victim.move_to(RequestStatus.PREEMPTED)
+                self._lose(victim)
         for request in reversed(self.running.copy()):
-            self._preempt(request)
+            self._preempt(request, may_swap=False)
+        self.manager.take_moves(StepPlan(plan.step))
         self._finished = plan.finished + self._finished
 
     def _open_plan(self) -> StepPlan:
@@ -133,6 +84,7 @@ class Scheduler:
         return plan
 
     def _schedule_running(self, plan: StepPlan) -> None:
+        self._shed()
         running, items = self.running, plan.items
         # every running request before the current one has exactly one item, so their number
         # is the position in `running`, also after a victim's item was taken back
@@ -149,43 +101,56 @@ class Scheduler:
             self._budget -= num_new
 
     def _schedule_waiting(self, plan: StepPlan) -> None:
-        if self.preempted:
-            return
-        manager, prefix = self.manager, self.manager.prefix
+        """Admit requests while there are places, budget and memory; the first refusal ends it."""
         limit = self.config.max_num_seqs
-        while self.waiting and self._budget > 0 and self.num_seats < limit:
-            request = self._order(self.waiting, manager)
-            if self.num_seats + request.num_forks_due >= limit:
+        while self.waiting and self._budget > 0 and self.num_seats < limit and not self.preempted:
+            request = self._order(self.waiting, self.manager)
+            if self.num_seats + request.num_forks_due >= limit or not self._let_in(request):
                 return
-            num_free = manager.pool.num_free
-            if not num_free or (request is self._refused[0] and num_free <= self._refused[1]):
-                return  # spare the look-up: one token at least has to be computed, as last time
-            hits = [] if prefix is None else prefix.match(request)
-            if not self._may_enter(request, hits):
-                self._refused = request, num_free
-                return
-            manager.adopt(request, hits)
-            if prefix is not None:
-                prefix.admitted(request, request.num_computed_tokens)
             num_new = min(len(request.token_ids) - request.num_computed_tokens, self._budget)
-            grown = manager.grow(request, num_new)
-            assert grown is not None  # all known tokens fit, so this share of them does
+            grown = self.manager.grow(request, num_new)
+            assert grown is not None  # whoever was let in has room for this share
             self._admit(request)
             plan.items.append(make_item(request, num_new, *grown))
             self._budget -= num_new
 
-    @property
-    def num_seats(self) -> int:
-        """Places among max_num_seqs that are taken, or kept for samples to come."""
-        return len(self.running) + self._seats_kept
+    def _let_in(self, request: Request) -> bool:
+        """Give a waiting request the blocks that hold a part of it already, if it may enter.
+
+        Whatever is cached, one token at least has to be computed: without a free block, or with no
+        more of them than when this request was refused last, the look-up is spared.
+        """
+        num_free, refused, prefix = self.manager.pool.num_free, self._refused, self.manager.prefix
+        if not num_free or (request is refused[0] and num_free <= refused[1]):
+            return False
+        if self.running and self._step <= request.not_before:
+            return False
+        is_out = request.is_swapped
+        hits = prefix.match(request) if prefix is not None and not is_out else []
+        if not self._may_enter(request, hits):
+            if self.config.admission == "full":
+                self._refused = request, num_free
+            return False
+        if self.manager.swap is not None and is_out:
+            self.manager.swap.move_back(request)
+            return True
+        self.manager.adopt(request, hits)
+        if prefix is not None:
+            prefix.admitted(request, request.num_computed_tokens)
+        return True
 
     def _may_enter(self, request: Request, hits: list[int]) -> bool:
-        """Whether all known tokens fit. A hit saves a block only while somebody holds it: an idle
-        one stands on the free queue and has to be taken from there."""
-        pool = self.manager.pool
-        held = sum(pool.refcount(block_id) > 0 for block_id in hits)
-        needed = self.manager.blocks_for(len(request.token_ids)) - held
-        return needed <= pool.num_free and (not self.running or self._admits(needed, pool.num_free))
+        """Whether its known tokens fit, all or the first chunk. A hit saves a block only while
+        somebody holds it: an idle one stands on the free queue and has to be taken from there."""
+        manager, num_tokens = self.manager, len(request.token_ids)
+        held = sum(manager.pool.refcount(block_id) > 0 for block_id in hits)
+        if manager.swap is not None and request.is_swapped:
+            held = manager.swap.num_shared(request)
+        if self.config.admission == "chunk":
+            computed = len(hits) * manager.block_size + request.num_computed_tokens
+            num_tokens = min(num_tokens, computed + self._budget)
+        needed, num_free = manager.blocks_for(num_tokens) - held, manager.pool.num_free
+        return needed <= num_free and (not self.running or self._gate(needed, num_free))
 
     def _admit(self, request: Request) -> None:
         if self.waiting[0] is request:
@@ -196,43 +161,13 @@ class Scheduler:
         self.running.append(request)
         self._seats_kept += request.num_forks_due
 
-    def _branch_off(
-        self, sampled: list[Request], result: StepResult
-    ) -> tuple[list[Request], dict[str, list[int]]]:
-        """Begin the further samples of prompts that are computed now; each shares the blocks.
-
-        Returns all requests that get tokens, samples behind their parent, and the tokens.
-        """
-        changed, new_tokens = [], dict(result.token_ids)
-        for parent in sampled:
-            changed.append(parent)
-            first_tokens = result.forks[parent.request_id] if parent.num_forks_due else []
-            self._seats_kept -= parent.num_forks_due
-            parent.num_forks_due = 0
-            for number, token in enumerate(first_tokens, 1):
-                branch = parent.branch(sample_id(parent.request_id, number))
-                branch.sample_index = number
-                self._requests[branch.request_id] = branch
-                self._run_beside(parent, branch, number)
-                changed.append(branch)
-                new_tokens[branch.request_id] = [token]
-        return changed, new_tokens
-
-    def _run_beside(self, parent: Request, child: Request, place: int = 1) -> None:
-        """The child takes its place behind the parent: as if admitted just after it."""
-        self.manager.fork(parent, child)
-        child.move_to(RequestStatus.RUNNING)
-        self.running.insert(self.running.index(parent) + place, child)
-
     def _grow_or_preempt(
         self, request: Request, num_new: int, plan: StepPlan
     ) -> tuple[int, list[int]] | None:
         """Grow, preempting victims until there is room; None if the request had to go itself."""
         grown = self.manager.grow(request, num_new)
         while grown is None:
-            victim = self._victim(self.running, request)
-            if victim not in self.running:
-                raise ValueError(f"the victim policy chose {victim!r}, which is not running")
+            victim = self._choose_victim(request)
             self._preempt(victim)
             self._take_back(victim, plan)
             if victim is request:
@@ -240,15 +175,48 @@ class Scheduler:
             grown = self.manager.grow(request, num_new)
         return grown
 
-    def _preempt(self, victim: Request) -> None:
-        """Drop what a request has computed and let it wait first in line."""
+    def _shed(self) -> None:
+        """Preempt while the admission policy finds too few blocks free, down to one request."""
+        must_shed = getattr(self._gate, "must_shed", None)
+        while must_shed and len(self.running) > 1 and must_shed(self.manager.pool.num_free):
+            self._preempt(self._choose_victim(self.running[0]))
+
+    def _choose_victim(self, needy: Request) -> Request:
+        victim = self._victim(self.running, needy)
+        if victim not in self.running:
+            raise ValueError(f"the victim policy chose {victim!r}, which is not running")
+        return victim
+
+    def _preempt(self, victim: Request, may_swap: bool = True) -> None:
+        """Take a request's blocks; it waits first in line."""
         self.running.remove(victim)
         self._seats_kept -= victim.num_forks_due
-        victim.move_to(RequestStatus.PREEMPTED)
+        if may_swap and self._swap_out(victim):
+            victim.move_to(RequestStatus.SWAPPED)
+            victim.num_swaps += 1
+        else:
+            victim.move_to(RequestStatus.PREEMPTED)
+            self._lose(victim)
         victim.num_preemptions += 1
-        self.manager.release(victim)
+        steps_out = backoff(self.config.backoff_steps, victim.num_preemptions)
+        victim.not_before = self._step + steps_out if steps_out else 0
         self.waiting.appendleft(victim)
         self.preempted.append(victim)
+
+    def _swap_out(self, victim: Request) -> bool:
+        """Move a victim to the host, if the policy and its limit allow it and there is room."""
+        swap, limit = self.manager.swap, self.config.max_preemptions
+        how = self._preemption(victim, victim.num_blocks)
+        if how not in ("recompute", "swap"):
+            raise ValueError(f"the preemption policy said {how!r}: say 'recompute' or 'swap'")
+        if how == "recompute" or swap is None or (limit is not None and victim.num_swaps >= limit):
+            return False
+        return swap.move_out(victim)
+
+    def _lose(self, victim: Request) -> None:
+        """Drop what a request has computed; it will be computed again."""
+        victim.num_lost_tokens = max(victim.num_lost_tokens, victim.num_computed_tokens)
+        self.manager.release(victim)
 
     def _take_back(self, victim: Request, plan: StepPlan) -> None:
         """Remove a victim's item, if it was planned already, and give its budget back."""
@@ -257,32 +225,3 @@ class Scheduler:
                 del plan.items[index]
                 self._budget += len(item.token_ids)
                 return
-
-    def _append(self, requests: list[Request], new_tokens: dict[str, list[int]]) -> None:
-        """Add output tokens to each request, one by one, until one of them ends it."""
-        for request in requests:
-            known = request.token_ids
-            for token in new_tokens[request.request_id]:
-                known.append(token)
-                if token in request.stop_token_ids or len(known) >= request.max_num_tokens:
-                    self._end_if_due(request, token)
-                    if request.status is RequestStatus.FINISHED:
-                        break
-
-    def _end_if_due(self, request: Request, token: int) -> None:
-        """End a request whose last token is a stop token, or is the last that it may write."""
-        if (
-            token in request.stop_token_ids
-            and request.num_output_tokens > request.params.min_tokens
-        ):
-            self.finish(request, FinishReason.STOP)
-        elif request.num_tokens >= request.max_num_tokens:
-            self.finish(request, FinishReason.LENGTH)
-
-    def _leave(self, request: Request, reason: FinishReason) -> None:
-        if request.status is RequestStatus.RUNNING:
-            self._seats_kept -= request.num_forks_due
-        request.finish(reason)
-        self.manager.release(request)
-        del self._requests[request.request_id]
-        self._finished.append(request.request_id)
