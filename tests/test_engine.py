@@ -13,8 +13,8 @@ from minipaged.config import EngineConfig, SamplingParams
 from minipaged.engine import Engine
 from minipaged.exec.sim_exec import SimConfig, SimExecutor
 from minipaged.request import Request, RequestStatus
-from minipaged.sched.victim import last_admitted
 from minipaged.sched.scheduler import Scheduler
+from minipaged.sched.victim import last_admitted
 
 
 class Bytes:

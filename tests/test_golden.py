@@ -79,7 +79,8 @@ def serve(engine, questions, aborts=(), spread=3, max_tokens=MAX_TOKENS):
         while waiting and waiting[0][0] * spread <= now:
             number, (question, ids) = waiting.pop(0)
             tokens[question] = []
-            engine.add_request(str(number), ids, SamplingParams(max_tokens=max_tokens))
+            params = SamplingParams(max_tokens=max_tokens)
+            engine.add_request(str(number), ids, params, priority=-number % 3)
         engine.abort([str(number) for step, number in aborts if step == now])
         engine.check()
         for output in engine.step():
@@ -138,6 +139,36 @@ def test_tokens_equal_transformers_and_plans_equal_the_ledgers(
     if slots == 260 and caching == "off":  # two fit until they have grown; with 176 only one does
         assert llm.engine.metrics.num_preemptions_total > 0
         assert twin.metrics.num_preemptions_total == llm.engine.metrics.num_preemptions_total
+
+
+PRESSURE = [
+    {"preemption": "swap", "num_host_blocks": 400},
+    {"preemption": "swap", "num_host_blocks": 40, "enable_prefix_caching": "hash"},
+    {"preemption": "swap", "num_host_blocks": 60, "max_preemptions": 1, "victim": "most-blocks"},
+    {"preemption": "auto", "num_host_blocks": 60, "enable_prefix_caching": "radix"},
+    {"admission": "chunk", "victim": "fewest-computed", "backoff_steps": 2},
+    {"low_water_blocks": 4, "high_water_blocks": 9, "order": "priority"},
+]
+
+
+@pytest.mark.parametrize("options", PRESSURE, ids=lambda options: "-".join(map(str, options)))
+def test_tokens_do_not_depend_on_who_gives_way_and_how(reference, options):
+    asked = [(q, ids) for q, (ids, _) in reference.items()]
+    llm = LLM(
+        "tutor",
+        block_size=4,
+        num_blocks=90,
+        max_num_batched_tokens=50,
+        max_num_seqs=6,
+        **options,
+    )
+    tokens, plans = serve(llm.engine, asked)
+    assert tokens == {q: reference[q][1] for q, _ in asked}
+    metrics = llm.engine.metrics
+    assert metrics.num_preemptions_total > 0
+    assert (metrics.num_swapped_in_blocks_total > 0) == ("num_host_blocks" in options)
+    twin = sim_twin(llm.engine, {str(i): tokens[q] for i, (q, _) in enumerate(asked)})
+    assert serve(twin, asked) == (tokens, plans)
 
 
 @pytest.mark.parametrize("seed", range(3))
