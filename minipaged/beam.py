@@ -136,6 +136,11 @@ def _lacks(engine: Engine, groups: Sequence[_Group]) -> str | None:
     """What these groups would need, beyond what there is, to live side by side; None if nothing."""
     config = engine.config.scheduler
     width = sum(group.width for group in groups)
+    if width > 1 and config.scheduler == "static":
+        return (
+            f"beam_width is {width}, but scheduler 'static' lets no new beam join a batch: lower "
+            "it to 1 or take another scheduler"
+        )
     for name in ("max_num_seqs", "max_num_batched_tokens"):
         limit = getattr(config, name)
         if width > limit:

@@ -31,11 +31,20 @@ from minipaged.protocols import (
     VictimPolicy,
 )
 from minipaged.sched.admission import Gates
+from minipaged.sched.orca import OrcaReservation
 from minipaged.sched.order import ORDER_POLICIES
 from minipaged.sched.preemption import PREEMPTION_POLICIES
+from minipaged.sched.prefill_first import PrefillFirst
 from minipaged.sched.scheduler import Scheduler
+from minipaged.sched.static import StaticBatching
 from minipaged.sched.victim import VICTIM_POLICIES
 
+SCHEDULERS: dict[str, Callable[..., SchedulerLike]] = {
+    "unified": Scheduler,
+    "static": StaticBatching,
+    "orca": OrcaReservation,
+    "prefill-first": PrefillFirst,
+}
 PREFIX_CACHES = {"off": None, "hash": HashPrefixCache, "radix": RadixPrefixCache}
 
 
@@ -44,7 +53,9 @@ class Components:
     """Factories (or, for victim, preemption and order, the policy itself).
 
     free_queue(num_blocks), block_pool(num_blocks, free_queue), block_table(block_size),
-    scheduler(config, manager, victim=…, preemption=…, admission=…, order=…), admission(config).
+    admission(config).
+    scheduler(config, manager, victim=…, preemption=…, admission=…, order=…): None takes the one
+        that the configuration names.
     attention: the function that an executor computes attention with; None takes the backend
         that the configuration names.
     prefix_cache(block_size, pool): None takes the one that the configuration names; one given
@@ -57,7 +68,7 @@ class Components:
     block_pool: Callable[[int, Callable[[int], FreeQueueLike]], BlockPoolLike] = BlockPool
     block_table: Callable[[int], BlockTableLike] = BlockTable
     attention: AttentionLike | None = None
-    scheduler: Callable[..., SchedulerLike] = Scheduler
+    scheduler: Callable[..., SchedulerLike] | None = None
     victim: VictimPolicy | None = None
     preemption: PreemptionPolicy | None = None
     admission: Callable[[SchedulerConfig], AdmissionPolicy] = Gates
@@ -87,7 +98,8 @@ class Components:
         """A scheduler on these parts."""
         chosen = config.scheduler
         usual = "lowest-priority" if chosen.order == "priority" else "last-admitted"
-        return self.scheduler(
+        make = self.scheduler or SCHEDULERS[chosen.scheduler]
+        return make(
             chosen,
             manager,
             victim=self.victim or VICTIM_POLICIES[chosen.victim or usual],

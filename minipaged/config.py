@@ -22,6 +22,7 @@ from minipaged.require import (
 
 MAX_LOGPROBS = 20
 MAX_SAMPLES = 64
+SCHEDULERS = ("unified", "static", "orca", "prefill-first")
 ORDERS = ("fcfs", "lpm", "priority")
 ADMISSIONS = ("full", "chunk")
 VICTIMS = ("last-admitted", "fewest-computed", "lowest-priority", "most-blocks")
@@ -80,6 +81,13 @@ class CacheConfig:
 class SchedulerConfig:
     """What one step may hold, when a request may enter, and who has to give way.
 
+    scheduler: whose rule it is. To serve with, take the first; the others are there to compare.
+        "unified": all share one token budget at every step; prompts are cut to fit beside outputs.
+        "static": batches that start and end together; shows idle places and padding.
+        "orca": join and leave at every step, memory reserved for the longest end; shows how few
+        run at once without paging.
+        "prefill-first": prompts before outputs; shows the stall behind a long prompt. Best for the
+        first token, worst for the gaps between tokens.
     max_num_seqs: requests that may run at once.
     max_num_batched_tokens: tokens computed in one step over all requests (the token budget).
     order: who is admitted next: "fcfs", first come, first served; "lpm", the longest prefix
@@ -102,6 +110,8 @@ class SchedulerConfig:
         them to host blocks, "auto" does what costs less (see DeviceCosts).
     max_preemptions: times that one request may be swapped out; after that it is recomputed. None
         sets no limit.
+
+    "static" and "orca" reserve: what says when to enter or who gives way has no use there.
     """
 
     max_num_seqs: int = 64
@@ -116,6 +126,7 @@ class SchedulerConfig:
     victim: str | None = None
     preemption: str = "recompute"
     max_preemptions: int | None = None
+    scheduler: str = "unified"
 
     def __post_init__(self) -> None:
         require_int("max_num_seqs", self.max_num_seqs, 1, "64 suits a small machine")
@@ -137,6 +148,7 @@ class SchedulerConfig:
             )
         if self.max_preemptions is not None:
             require_int("max_preemptions", self.max_preemptions, 0, "or None for no limit")
+        require_choice("scheduler", self.scheduler, SCHEDULERS)
         require_choice("order", self.order, ORDERS)
         require_choice("admission", self.admission, ADMISSIONS)
         require_choice("victim", self.victim, (None, *VICTIMS))
@@ -200,13 +212,22 @@ class EngineConfig:
                 "preemption is swap, but num_host_blocks is 0: give host blocks to swap to, or "
                 "choose recompute"
             )
+        caching, name = self.cache.prefix_caching, self.scheduler.scheduler
+        if caching != "off" and name in ("static", "orca"):
+            raise ValueError(
+                f"enable_prefix_caching is {caching!r}, but scheduler {name!r} reserves memory for "
+                f"each request alone: switch it off, or take scheduler 'unified'"
+            )
         require_choice("device", self.device, ("auto", "cpu", "cuda"))
         require_choice("dtype", self.dtype, ("auto", "float32", "bfloat16", "float16"))
         require_choice("attention_backend", self.attention_backend, ("torch",))
 
     @classmethod
     def of(cls, **options: Any) -> EngineConfig:
-        """Build a config from flat names: EngineConfig.of(block_size=4, max_num_seqs=8)."""
+        """Build a config from flat names: EngineConfig.of(block_size=4, max_num_seqs=8).
+
+        scheduler: the name of one, or a whole SchedulerConfig.
+        """
         owners = {f.name: "cache" for f in dataclasses.fields(CacheConfig)}
         owners |= {f.name: "scheduler" for f in dataclasses.fields(SchedulerConfig)}
         owners |= {f.name: "" for f in dataclasses.fields(cls)}
@@ -216,7 +237,8 @@ class EngineConfig:
                 near = difflib.get_close_matches(name, owners, 1)
                 hint = f"; did you mean {near[0]!r}?" if near else f"; choose from {sorted(owners)}"
                 raise ValueError(f"unknown engine option {name!r}{hint}")
-            parts[owners[name]][name] = value
+            is_choice = name == "scheduler" and isinstance(value, str)
+            parts["scheduler" if is_choice else owners[name]][name] = value
         top = parts[""]
         cache = dataclasses.replace(top.pop("cache", CacheConfig()), **parts["cache"])
         sched = dataclasses.replace(top.pop("scheduler", SchedulerConfig()), **parts["scheduler"])

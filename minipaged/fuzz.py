@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from minipaged.components import Components
 from minipaged.config import EngineConfig, SamplingParams
 from minipaged.engine import Engine
 from minipaged.exec.sim_exec import SimConfig, SimExecutor
@@ -75,15 +76,24 @@ class _AbortingExecutor(SimExecutor):
         return result
 
 
-def _engine(config: EngineConfig, vocab_size: int) -> tuple[Engine, _AbortingExecutor]:
+def _engine(
+    config: EngineConfig, vocab_size: int, components: Components | None = None
+) -> tuple[Engine, _AbortingExecutor]:
     executor = _AbortingExecutor(config.cache, SimConfig(vocab_size=vocab_size))
-    executor.engine = Engine(config, executor, vocab_size=vocab_size, eos_token_ids=(EOS,))
+    executor.engine = Engine(
+        config, executor, components=components, vocab_size=vocab_size, eos_token_ids=(EOS,)
+    )
     return executor.engine, executor
 
 
-def run_workload(workload: FuzzWorkload, max_steps: int = 20_000) -> Outcome:
-    """Run it, checking every invariant after every step; AssertionError for any breach."""
-    engine, executor = _engine(workload.config, workload.vocab_size)
+def run_workload(
+    workload: FuzzWorkload, max_steps: int = 20_000, components: Components | None = None
+) -> Outcome:
+    """Run it, checking every invariant after every step; AssertionError for any breach.
+
+    components: parts to be tried in place of the reference's.
+    """
+    engine, executor = _engine(workload.config, workload.vocab_size, components)
     outcome = Outcome()
     pending = sorted(workload.arrivals, key=lambda a: a.arrival_step)
     now = 0

@@ -29,7 +29,7 @@ from minipaged.workload import SyntheticWorkload
         (SchedulerConfig, {"watermark_blocks": -1}, "watermark_blocks is -1"),
         (SchedulerConfig, {"admission_headroom": -1}, "admission_headroom is -1"),
         (SimConfig, {"vocab_size": 0}, "vocab_size is 0"),
-        (SimConfig, {"num_host_blocks": -1}, "num_host_blocks is -1"),
+        (CacheConfig, {"num_host_blocks": -1}, "num_host_blocks is -1"),
         (CostModel, {"peak_flops": 0}, "peak_flops is 0"),
         (CostModel, {"overhead_s": -1}, "overhead_s is -1"),
         (EngineConfig, {"max_model_len": 1}, "max_model_len is 1"),

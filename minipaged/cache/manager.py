@@ -85,18 +85,19 @@ class KVManager:
     def reserve(self, request: Request, num_tokens: int) -> bool:
         """Give a request all blocks that `num_tokens` tokens need, ahead of time.
 
-        False, and nothing has changed, if too few are free. O(new blocks).
+        False, and nothing has changed, if the pool cannot hand out that many. O(new blocks).
         """
-        missing = self.blocks_for(num_tokens) - request.num_blocks
-        if missing > self.pool.num_free:
+        missing = max(self.blocks_for(num_tokens) - request.num_blocks, 0)
+        try:
+            block_ids = self._allocate(missing) if missing else []
+        except MemoryError:  # too few are free, or, in a contiguous pool, too few in a row
             return False
         table = self.tables.get(request.request_id)
         if table is None:
             table = self._open_table(request)
-        if missing > 0:
-            table.append_blocks(self._allocate(missing))
-            request.num_blocks += missing
-            self.num_entries += missing
+        table.append_blocks(block_ids)
+        request.num_blocks += missing
+        self.num_entries += missing
         return True
 
     def fork(self, parent: Request, child: Request) -> None:
