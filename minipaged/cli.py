@@ -17,6 +17,7 @@ import typer
 
 from minipaged import __version__
 from minipaged.commands import bench, dev, learn
+from minipaged.commands.engine_options import takes_engine_options
 from minipaged.config import EngineConfig, SamplingParams
 from minipaged.require import require_int, require_real
 
@@ -150,12 +151,17 @@ _OF_SCENARIO = "The scenario's own if left out."
 
 
 @app.command(epilog='Example: minipaged demo "What is preemption?" "Where is token 37?"')
+@takes_engine_options
 def demo(
     questions: Annotated[
         list[str] | None, typer.Argument(help="What to ask; without any, the scenario's own.")
     ] = None,
     scenario: Annotated[
-        str, typer.Option(help="What to show: mixed, prefix (caching), fork (samples), beam.")
+        str,
+        typer.Option(
+            help="What to show: mixed, prefix (caching), fork (samples), beam, pressure, swap, "
+            "thrash, static-vs-continuous."
+        ),
     ] = "mixed",
     model: Model = "tutor",
     max_tokens: Annotated[
@@ -184,6 +190,7 @@ def demo(
     ] = 0.05,
     record: Annotated[Path | None, typer.Option(help="Save a telling moment as SVG here.")] = None,
     plain: Annotated[bool, typer.Option(help="Plain text, also in a terminal.")] = False,
+    engine_options: dict[str, Any] | None = None,
 ) -> None:
     """Watch questions being answered at once, step by step.
 
@@ -195,16 +202,16 @@ def demo(
 
     show = named(scenario)
     _require_sound(questions, delay, max_tokens, record)
-    options = show.engine_options(
+    configs = show.configs(
         num_blocks=num_blocks,
         block_size=block_size,
         max_num_seqs=max_num_seqs,
         max_num_batched_tokens=max_num_batched_tokens,
         max_model_len=max_model_len,
         enable_prefix_caching=enable_prefix_caching,
+        **(engine_options or {}),
     )
-    config = EngineConfig.of(**options)
-    _show(show, config, questions, model, delay, record, plain, max_tokens)
+    _show(show, configs, questions, model, delay, record, plain, max_tokens)
 
 
 def _require_sound(
@@ -224,7 +231,7 @@ def _require_sound(
 
 def _show(
     show: Any,
-    config: EngineConfig,
+    configs: dict[str, EngineConfig],
     questions: list[str] | None,
     model: str,
     delay: float,
@@ -236,20 +243,27 @@ def _show(
 
     from minipaged import LLM
     from minipaged.viz.demo import run_demo
+    from minipaged.viz.summary import versus
 
-    llm = LLM(model, config=config)
-    run_demo(
-        llm.engine,
-        questions or show.questions,
-        console=Console(),
-        delay=delay,
-        record=record,
-        plain=plain,
-        show=show,
-        max_tokens=max_tokens,
-        tokenizer=llm.tokenizer,
-        nearest_known=llm.nearest_known,
-    )
+    console, traces = Console(), {}
+    for name, config in configs.items():
+        llm = LLM(model, config=config)
+        if name:
+            console.print(f"\n{name}\n", style="bold")
+        traces[name] = run_demo(
+            llm.engine,
+            questions or show.questions,
+            console=console,
+            delay=delay,
+            record=record,
+            plain=plain,
+            show=show,
+            max_tokens=max_tokens,
+            tokenizer=llm.tokenizer,
+            nearest_known=llm.nearest_known,
+        )
+    if len(traces) > 1:
+        console.print("\n" + "\n".join(versus(traces)), highlight=False)
 
 
 @app.command(epilog="Example: minipaged doctor")

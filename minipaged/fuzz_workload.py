@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from minipaged.config import VICTIMS, DeviceCosts, EngineConfig, SamplingParams
+from minipaged.config import SCHEDULERS, VICTIMS, DeviceCosts, EngineConfig, SamplingParams
 from minipaged.workload import Arrival
 
 
@@ -64,6 +64,8 @@ def draw_workload(rng: random.Random) -> FuzzWorkload:
 
 def _config(rng: random.Random) -> EngineConfig:
     block_size = rng.choice((1, 2, 3, 4, 8, 16))
+    scheduler = rng.choice(("unified",) * 5 + SCHEDULERS[1:])
+    caching = rng.choice(("off", "hash", "radix"))
     return EngineConfig.of(
         block_size=block_size,
         num_blocks=-(-rng.choice((rng.randint(4, 40), rng.randint(40, 120))) // block_size),
@@ -73,7 +75,8 @@ def _config(rng: random.Random) -> EngineConfig:
         watermark_blocks=rng.choice((0, 0, 0, 1, 3)),
         admission_headroom=rng.choice((0, 0, 1, 2)),
         seed=rng.randrange(100),
-        enable_prefix_caching=rng.choice(("off", "hash", "radix")),
+        enable_prefix_caching="off" if scheduler in ("static", "orca") else caching,
+        scheduler=scheduler,
         order=rng.choice(("fcfs", "fcfs", "lpm", "priority")),
         **_pressure(rng),
     )

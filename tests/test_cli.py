@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import minipaged
+from minipaged.config import EngineConfig
 
 
 def run(*arguments, **options):
@@ -170,5 +171,5 @@ def test_what_is_given_comes_before_the_scenarios_own(monkeypatch, capsys):
 def test_the_demos_defaults_are_those_that_its_picture_was_chosen_for():
     from minipaged.viz.scenarios import DEFAULT_OPTIONS, SCENARIOS
 
-    assert SCENARIOS["mixed"].engine_options(block_size=None) == DEFAULT_OPTIONS
-    assert SCENARIOS["prefix"].engine_options(max_num_seqs=9)["max_num_seqs"] == 9
+    assert SCENARIOS["mixed"].configs(block_size=None) == {"": EngineConfig.of(**DEFAULT_OPTIONS)}
+    assert SCENARIOS["prefix"].configs(max_num_seqs=9)[""].scheduler.max_num_seqs == 9

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from minipaged.commands.engine_options import takes_engine_options
 from minipaged.config import EngineConfig
 
 app = typer.Typer(help="Measure parts of the engine.")
@@ -21,6 +22,7 @@ def _group() -> None:
     "scheduler",
     epilog="Example: minipaged bench scheduler --requests 256 --num-blocks 400 --max-num-seqs 64",
 )
+@takes_engine_options
 def bench_scheduler_command(
     requests: Annotated[int, typer.Option(help="Requests in all.")] = 256,
     prompt_len: Annotated[tuple[int, int], typer.Option(help="Prompt tokens, LO HI.")] = (16, 256),
@@ -33,9 +35,7 @@ def bench_scheduler_command(
     seed: Annotated[int, typer.Option(help="Of lengths, tokens and arrivals.")] = 0,
     shared_prefix: Annotated[int, typer.Option(help="Tokens that all prompts begin with.")] = 0,
     prefix_caching: Annotated[str, typer.Option(help="hash, radix or off.")] = "off",
-    order: Annotated[
-        str, typer.Option(help="fcfs, or lpm: longest prefix match first, if prompts repeat.")
-    ] = "fcfs",
+    engine_options: dict[str, Any] | None = None,
 ) -> None:
     """Time scheduling decisions, with no model.
 
@@ -50,7 +50,7 @@ def bench_scheduler_command(
         max_num_seqs=max_num_seqs,
         max_num_batched_tokens=max_num_batched_tokens,
         enable_prefix_caching=prefix_caching,
-        order=order,
+        **(engine_options or {}),
     )
     workload = SyntheticWorkload(
         requests, prompt_len, output_len, arrival_rate, seed, shared_prefix=shared_prefix

@@ -41,6 +41,8 @@ def standing(life: Life, brief: bool = False) -> str:
     again = f", preempted {life.num_preemptions}x" if life.num_preemptions else ""
     if life.status == "preempted":
         return again.removeprefix(", ")
+    if life.status == "swapped":
+        return f"on the host{again}"
     ended = "cut: " if life.reason == "length" else "done: "
     before = {"running": "", "finished": ended}.get(life.status)
     words = life.status if before is None else f"{before}{counted(life.num_outputs, 'token')}"
@@ -66,7 +68,7 @@ def _question_line(life: Life, width: int) -> Text:
 
 def _text_lines(life: Life, text: list[str], count: int) -> Lines:
     """The last `count` lines of a text beside a bar in its colour."""
-    aside = life.status in ("preempted", "aborted")
+    aside = life.status in ("preempted", "swapped", "aborted")
     lines: Lines = []
     for at in range(len(text) - count, len(text)):
         cut = at == len(text) - count > 0

@@ -28,6 +28,11 @@ def table_lines(record: StepRecord, state: ViewState, width: int, height: int) -
         line.append(f"+{now.get(request_id, 0):<3} ", style=DIM)
         line.append(shorten_ids(table, width - line.cell_len))
         lines.append(fitted(line, width))
+    for request_id, hosts in record.hosts.items():
+        mark = state.life(request_id).mark
+        line = Text.assemble((mark.sign, hollow(mark)), (" on the host  ", DIM))
+        line.append(shorten_ids(hosts, width - line.cell_len), style=DIM)
+        lines.append(fitted(line, width))
     if len(lines) > height:
         hidden = len(lines) - height + 1
         lines[height - 1 :] = [Text(f"… and {counted(hidden, 'table')} more", style=DIM)]
@@ -70,12 +75,13 @@ def queue_lines(record: StepRecord, state: ViewState, width: int, rows: int) -> 
 def queues(record: StepRecord, state: ViewState) -> dict[str, list[Life]]:
     """The requests by where they stand after the step; those that wait in the queue's order."""
     waits = [state.life(i) for i in record.waiting]
-    waits += [life for life in state.with_status("waiting", "preempted") if life not in waits]
+    others = state.with_status("waiting", "preempted", "swapped")
+    waits += [life for life in others if life not in waits]
     return {
         "running": state.with_status("running"),
         "finished": state.with_status("finished", "aborted"),
         "waiting": [life for life in waits if life.status == "waiting"],
-        "preempted": [life for life in waits if life.status == "preempted"],
+        "preempted": [life for life in waits if life.status in ("preempted", "swapped")],
     }
 
 

@@ -82,3 +82,6 @@ def _tables(record: StepRecord, state: ViewState) -> Iterator[str]:
         text = f"{state.life(request_id).mark.sign} {computed}/{known} +{now.get(request_id, 0)}"
         yield f"{title}{text:<14} {shorten_ids(table, WIDTH - 27, '...')}"
         title = " " * len(title)
+    for request_id, hosts in record.hosts.items():
+        sign = state.life(request_id).mark.sign
+        yield f"  {f'{sign} on the host':<24} {shorten_ids(hosts, WIDTH - 27, '...')}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minipaged.beam_scores import BeamSearchParams
-from minipaged.config import SamplingParams
+from minipaged.config import EngineConfig, SamplingParams
 
 DEFAULT_QUESTIONS = [
     "What is paging?",
@@ -33,6 +33,8 @@ DEFAULT_OPTIONS: dict[str, Any] = {
 class Scenario:
     """about: what to look at. options: engine settings that differ from DEFAULT_OPTIONS.
 
+    rivals: for a comparison, the name of each run and the settings that are its own.
+
     beams: search for answers with these parameters instead of sampling with params.
     first: requests that are there from the start; every: steps between others.
     """
@@ -42,13 +44,18 @@ class Scenario:
     options: dict[str, Any] = field(default_factory=dict)
     params: SamplingParams = field(default_factory=lambda: SamplingParams(max_tokens=400))
     beams: BeamSearchParams | None = None
+    rivals: dict[str, dict[str, Any]] = field(default_factory=dict)
     first: int = 4
     every: int = 8
 
-    def engine_options(self, **given: Any) -> dict[str, Any]:
-        """Engine settings by name; those given (not None) come before the scenario's own."""
+    def configs(self, **given: Any) -> dict[str, EngineConfig]:
+        """The settings of each run by its name, "" if there is one; what is given (not None) comes
+        before the scenario's own. ValueError for a setting that cannot be."""
         own = {name: value for name, value in given.items() if value is not None}
-        return DEFAULT_OPTIONS | self.options | own
+        return {
+            name: EngineConfig.of(**(DEFAULT_OPTIONS | self.options | rival | own))
+            for name, rival in (self.rivals or {"": {}}).items()
+        }
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -83,6 +90,32 @@ SCENARIOS: dict[str, Scenario] = {
         questions=["Is paging like a library?"],
         options={"max_num_seqs": 8},
         beams=BeamSearchParams(beam_width=4, max_tokens=60),
+    ),
+    "pressure": Scenario(
+        "A pool for two long answers, and six that want in: the last admitted gives way, drops "
+        "what it has computed, and computes prompt and answer again when it returns.",
+        options={"num_blocks": 40},
+        first=6,
+    ),
+    "swap": Scenario(
+        "The same pool, but whoever gives way is moved to host memory and comes back from there: "
+        "nothing is computed twice.",
+        options={"num_blocks": 40, "preemption": "swap", "num_host_blocks": 96},
+        first=6,
+    ),
+    "thrash": Scenario(
+        "Admitted as soon as the first chunk fits: requests come back too early and are thrown out "
+        "again. Compare with --admission full, --backoff-steps 8 or --high-water-blocks 12.",
+        options={"num_blocks": 32, "admission": "chunk", "max_num_batched_tokens": 16},
+        first=6,
+    ),
+    "static-vs-continuous": Scenario(
+        "The same questions twice, four places each time. First a batch starts and ends together; "
+        "then a place that becomes free is taken at the next step.",
+        options={"max_num_seqs": 4, "num_blocks": 200, "max_num_batched_tokens": 512},
+        params=SamplingParams(max_tokens=300),
+        rivals={"static batching": {"scheduler": "static"}, "continuous batching": {}},
+        first=8,
     ),
 }
 

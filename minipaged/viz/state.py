@@ -22,7 +22,8 @@ from minipaged.viz.words import counted
 class Life:
     """What has become of one request.
 
-    status: waiting, running, preempted, finished or aborted. reason: why it finished, or "".
+    status: waiting, running, preempted, swapped, finished or aborted. reason: why it finished, or
+        "".
     num_prompt: tokens of its prompt. num_computed: tokens in the cache after the latest step.
     num_outputs: tokens sampled so far. num_blocks: blocks that it holds.
     """
@@ -53,7 +54,8 @@ class ViewState:
 
     header: the run's sizes. questions: what each request asked, by id; an id stands for a
     question that is not told. lives: in order of arrival. num_dropped: computed tokens that
-    preemption threw away. num_cached: tokens that the admitted found computed. num_copied: blocks
+    preemption threw away. num_swapped_out, num_swapped_in: blocks moved to the host and back.
+    num_cached: tokens that the admitted found computed. num_copied: blocks
     copied before they were written; peak_saved: most blocks that sharing saved. seconds: in steps.
     """
 
@@ -66,6 +68,8 @@ class ViewState:
         self.num_dropped = 0
         self.num_cached = 0
         self.num_copied = 0
+        self.num_swapped_out = 0
+        self.num_swapped_in = 0
         self.peak_saved = 0
         self.seconds = 0.0
         self.peak_blocks = 0
@@ -98,6 +102,8 @@ class ViewState:
         self.peak_blocks = max(self.peak_blocks, self.header.num_blocks - record.num_free)
         self.peak_running = max(self.peak_running, len(record.tables))
         self.num_copied += len(record.copies)
+        self.num_swapped_out += len(record.swap_out)
+        self.num_swapped_in += len(record.swap_in)
         held = self.header.num_blocks - record.num_free
         self.peak_saved = max(self.peak_saved, sum(map(len, record.tables.values())) - held)
 
@@ -149,9 +155,11 @@ class ViewState:
             )
         if event.kind == "preempted":
             life.num_preemptions += 1
-            self.num_dropped += life.num_computed
-            life.num_computed = life.num_blocks = 0
-        life.status = _STATUS[event.kind]
+            life.num_blocks = 0
+            if event.detail != "swapped":
+                self.num_dropped += life.num_computed
+                life.num_computed = 0
+        life.status = "swapped" if event.detail == "swapped" else _STATUS[event.kind]
         if event.kind == "forked" and event.request_id in record.waiting:
             life.status = "waiting"
         life.reason = "" if event.kind == "forked" else event.detail
@@ -173,6 +181,8 @@ def _sentence(event: Event, life: Life, record: StepRecord) -> str:
     now = [work for work in record.work if work.request_id == life.request_id]
     if event.kind == "added":
         return f"arrives, {counted(known, 'token')}" if known else "arrives"
+    if event.kind == "admitted" and life.status == "swapped":
+        return f"returns, {counted(record.computed.get(life.request_id, 0), 'token')} brought back"
     if event.kind == "admitted" and life.num_preemptions:
         return f"returns, {counted(known, 'token')} to redo"
     if event.kind == "admitted":
@@ -182,7 +192,7 @@ def _sentence(event: Event, life: Life, record: StepRecord) -> str:
     if event.kind == "preempted":
         # in a step that failed it may have got its first blocks: no record tells of those
         freed = f", frees {counted(life.num_blocks, 'block')}" if life.num_blocks else ""
-        return f"is preempted{freed}"
+        return f"is {'swapped out' if event.detail == 'swapped' else 'preempted'}{freed}"
     if event.kind == "aborted":
         return "is aborted"
     made = life.num_outputs + sum(len(w.sampled) for w in now)
@@ -193,7 +203,17 @@ def _sentence(event: Event, life: Life, record: StepRecord) -> str:
 def at_rest(record: StepRecord, num_free: int) -> StepRecord:
     """The moment after the last record of a run: nothing scheduled, nothing held."""
     return dataclasses.replace(
-        record, work=[], tables={}, waiting=[], events=[], texts={}, copies=[], num_free=num_free
+        record,
+        work=[],
+        tables={},
+        waiting=[],
+        events=[],
+        texts={},
+        copies=[],
+        swap_out=[],
+        swap_in=[],
+        hosts={},
+        num_free=num_free,
     )
 
 
