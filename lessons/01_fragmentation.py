@@ -378,7 +378,7 @@ for limit in (280, 740, 900, 1000):
 #
 # ## Check yourself
 #
-# **Exercise 01.4** has six questions of this lesson, each with a number as its answer. Open
+# **Exercise 01.4** has nine questions, each with a number or a few of them as its answer. Open
 # `exercises/01_fragmentation.ipynb`. An open question is at its end: could one not push the
 # requests together?
 #

@@ -420,7 +420,7 @@ explore(
 #
 # ## Check yourself
 #
-# **Exercise 02.3** asks six questions about all this; your answers are checked like code. If you
+# **Exercise 02.3** asks seven questions about all this; your answers are checked like code. If you
 # can answer them without looking back, go on.
 #
 # ## Next

@@ -338,8 +338,8 @@ for size in (1, 4, 16, 128):
 #
 # ## Check yourself
 #
-# Exercise 03.4 asks six questions with other numbers and grades your answers: a slot, the way back
-# from a slot, bytes, entries that change, and the words of the table above. At the end of the
+# Exercise 03.4 asks nine questions with other numbers and grades your answers: slots and the way
+# back, bytes, entries, block sizes, and the words of the table above. At the end of the
 # exercises is a question without points: why one level of tables is enough here, when an operating
 # system has several.
 #

@@ -412,7 +412,7 @@ print(f"scores of a layer, one block        {32 * block_size * 4 / 2**10:8,.0f} 
 #
 # ## Check yourself
 #
-# **Exercise 04.4** asks six questions: a running sum, a merge, bytes, bits, and the function with
+# **Exercise 04.4** asks eight questions: a running sum, a merge, bytes, bits, and the function with
 # four faults. An open question at the end has a model answer: why does nobody lose by subtracting
 # the maximum, and when may a test demand equal bits?
 #

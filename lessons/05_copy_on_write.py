@@ -450,7 +450,7 @@ for question in (known, unknown):
 #
 # ## Check yourself
 #
-# **Exercise 05.4** asks six questions with other numbers: blocks, copies, bytes, forks and drops,
+# **Exercise 05.4** asks seven questions with other numbers: blocks, copies, bytes, forks and drops,
 # and what goes wrong when. A question without points at the end compares all this with the
 # operating system's `fork`.
 #

@@ -448,7 +448,7 @@ explore(
 #
 # ## Check yourself
 #
-# Exercise 09.4 asks six questions with other numbers. An open question behind it has no points:
+# Exercise 09.4 asks seven questions with other numbers. An open question behind it has no points:
 # what if there are several engines, and each has a cache of its own?
 #
 # ## Next

@@ -147,7 +147,7 @@ check("01.3", FirstFit)
 # %% [markdown]
 # ## 01.4 Check yourself
 #
-# Six numbers. Work each out on paper, then write it down, or the expression for it.
+# Nine questions. Work each out on paper, then write it down, or the expression for it.
 #
 # - **a** A model keeps 512 KiB per token, and each request reserves 8,192 tokens. How many GiB do
 #   16 requests reserve?
@@ -161,11 +161,21 @@ check("01.3", FirstFit)
 # - **e** Blocks of 128 slots, and every number of tokens in the last block of a request is equally
 #   likely. How many of its slots are empty on average?
 # - **f** From 42 sessions to 280: how many times as many? Two decimals.
+# - **g** A memory of 40 slots. A has reserved slots 0 to 15, B 20 to 31. A holds 3 tokens and will
+#   end with 7, B holds 5 and will end with 12. Somebody asks for 10 slots in one piece and is
+#   refused. How many slots are internal, reservation and external waste? A list of three.
+# - **h** `gpu_memory_utilization` is the share of a card that weights, the intermediate results of
+#   a step and the KV cache (all keys and values that are kept) may fill together. A card has 80 ·
+#   10⁹ bytes, the share is 0.9, weights take 26 · 10⁹ and intermediate results 4 · 10⁹. How many
+#   times 10⁹ bytes are left for the KV cache?
+# - **i** Why not 1.0? What else uses the card (its driver, the exchange with other cards, other
+#   programs) gets the rest only, and if that is too little, the server dies. Say it takes 2.5 · 10⁹
+#   bytes at its worst. What is the highest share, in two decimals, that leaves so much?
 
 
 # %% exercise="01.4"
-def answers() -> dict[str, float]:
-    """One number for each letter, such as {"a": 1, "b": 2.5}."""
+def answers() -> dict[str, object]:
+    """A number for each letter, such as {"a": 1, "b": 2.5}; for g a list of three."""
     ### BEGIN SOLUTION
     mean, mean_of_squares = 250, (450**3 - 50**3) / (3 * 400)
     return {
@@ -175,6 +185,9 @@ def answers() -> dict[str, float]:
         "d": 54 * 10**9 // (2 * 40 * 40 * 128 * 2 * 2048),
         "e": (128 - 1) / 2,
         "f": round(280 / 42, 2),
+        "g": [16 - 7, (7 - 3) + (12 - 5), 4 + 8],
+        "h": 80 * 0.9 - 26 - 4,
+        "i": 0.96,
     }
     ### END SOLUTION
 

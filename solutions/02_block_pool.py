@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Exercises 02 · The block pool and its free queue
 #
-# Two classes and six questions. Lesson 02 (`lessons/02_block_pool.ipynb`) leads up to them. At the
-# end of this notebook both classes run the engine.
+# Two classes and seven questions. Lesson 02 (`lessons/02_block_pool.ipynb`) leads up to them. At
+# the end of this notebook both classes run the engine.
 
 # %% [markdown]
 # ## 02.1 The free queue
@@ -233,13 +233,16 @@ check("02.2", BlockPool)
 #   A's. How many blocks are free?
 # - **f.** A block is freed that nobody holds. What must the pool do? One of `"ignore"`, `"queue"`
 #   (put it on the queue), `"warn"` (and go on), `"raise"`.
+# - **g.** Somebody saves half of the links: each id of a free queue knows only the id *behind* it,
+#   and the queue knows its head and its tail. For one of the four methods it now has to walk along
+#   the queue. Which? One of `"pop_head"`, `"append"`, `"prepend"`, `"remove"`.
 
 
 # %% exercise="02.3"
 def answers():
-    """Your answers: {"a": a list, "b": a number, "c": ..., "d": ..., "e": ..., "f": a word}."""
+    """Your answers by letter: a list for a, numbers for b to e, words for f and g."""
     ### BEGIN SOLUTION
-    return {"a": [2, 6], "b": 8191, "c": 8192, "d": 2, "e": 5, "f": "raise"}
+    return {"a": [2, 6], "b": 8191, "c": 8192, "d": 2, "e": 5, "f": "raise", "g": "remove"}
     ### END SOLUTION
 
 

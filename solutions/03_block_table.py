@@ -165,6 +165,14 @@ check("03.3", gather_kv)
 #   `"page"`, `"frame"`, `"page table"`, `"page fault"`, `"offset"`, `"TLB"`. (A str.)
 # - **f** Llama-3-70B has 64 query heads, 8 KV heads, head_dim 128 and 80 layers, with numbers of 16
 #   bits. How many bytes of keys and values are in one block of 32 slots, in one layer? (An int.)
+# - **g** A request grows token by token to 480 tokens. How many blocks does it take from the pool
+#   with block size 1, how many with block size 16? (A list of two ints.)
+# - **h** A request has 20 tokens. How many of its slots are empty with blocks of 4, of 16 and of
+#   128? (A list of three ints.)
+# - **i** The keys of a layer are a pool `[200, 16, 8, 128]`: blocks, slots, KV heads, head_dim. In
+#   memory it is one long row of numbers, in which the last index runs fastest. The table is `[7,
+#   91, 142]`. At which place of the row, counted from 0, is number 10 of KV head 3 of the key at
+#   position 37? (Numbers, heads and positions are counted from 0, too. An int.)
 
 
 # %% exercise="03.4"
@@ -178,6 +186,9 @@ def answers() -> dict[str, object]:
         "d": [0, 1],
         "e": "TLB",
         "f": 2 * 8 * 128 * 2 * 32,
+        "g": [480, 30],
+        "h": [0, 32 - 20, 128 - 20],
+        "i": ((142 * 16 + 5) * 8 + 3) * 128 + 10,
     }
     ### END SOLUTION
 

@@ -213,6 +213,10 @@ def suspect(queries, keys, values, sequence, threads):
 #   lie elsewhere in the pool, and the table says where. `"resized"`: the same tokens in blocks of
 #   32 in place of 16. `"reversed"`: the same keys and values, the last token first. `"split"`: two
 #   halves of the context read apart, then merged. (One of the four words, as text.)
+# - **g** The context of e, but all its keys and values are first gathered into one copy, which
+#   attention then reads. How many MiB are read and written in all? (A number.)
+# - **h** What paging adds for the query of e: each layer reads the block table. With blocks of 16
+#   and 4 bytes an entry, how many KiB (2 to the 10 bytes) are that in all layers? (A number.)
 
 
 # %% exercise="04.4"
@@ -226,6 +230,8 @@ def answers() -> dict[str, object]:
         "d": "BCAD",
         "e": 131_072 * 2048 / 2**20,
         "f": "moved",
+        "g": 3 * 131_072 * 2048 / 2**20,
+        "h": 32 * 4 * 2048 / 16 / 2**10,
     }
     ### END SOLUTION
 

@@ -168,7 +168,7 @@ check("05.3", beam_step)
 # %% [markdown]
 # ## 05.4 Check yourself
 #
-# Return a dict with an answer for each letter. The block size is 16 in all of them.
+# Return a dict with an answer for each letter. The block size is 16 in all of them but the last.
 #
 # - **a** A prompt of 50 tokens, 5 samples. How many blocks are held once each of them has written a
 #   token of its own? (A number.)
@@ -183,6 +183,8 @@ check("05.3", beam_step)
 # - **f** Tables A and B share block 7, and both write into it in the same step. A copies 7 to 9,
 #   B writes in place. A faulty engine writes the tokens first and makes the copies afterwards.
 #   Whose answer may come out wrong: `"A"`, `"B"`, `"both"` or `"nobody"`?
+# - **g** A prompt of 101 tokens, 4 samples, and each writes a token of its own. How many slots do
+#   the copies move, all together, with blocks of 4, of 16 and of 32? (A list of three numbers.)
 
 
 # %% exercise="05.4"
@@ -196,6 +198,7 @@ def answers() -> dict[str, object]:
         "d": [2, 2],
         "e": 100 * 18 / 40,
         "f": "A",
+        "g": [3 * 4, 3 * 16, 3 * 32],
     }
     ### END SOLUTION
 

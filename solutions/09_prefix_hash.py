@@ -291,13 +291,17 @@ check("09.3", CachingPool)
 #   How many blocks must be free so that it can enter?
 # - **f.** By the birthday bound, what is the probability, in percent, that two of 10⁸ blocks have
 #   the same 64-bit hash? Three digits are enough.
+# - **g.** A pool of 8, prefix caching on. Three requests come one after another, with prompts that
+#   have nothing in common. Each takes two blocks, fills both exactly, and ends; nobody else is
+#   there. How many blocks can now be handed out, and if 5 are, how many of the six known blocks are
+#   lost? A list of two numbers.
 
 
 # %% exercise="09.4"
 def answers():
-    """Your answers: {"a": a number, "b": ..., "c": a list, "d": a list, "e": ..., "f": ...}."""
+    """Your answers by letter: lists for c, d and g, numbers for the others."""
     ### BEGIN SOLUTION
-    return {"a": 68, "b": 16, "c": [2, 1], "d": [4, 5, 2], "e": 8, "f": 0.0271}
+    return {"a": 68, "b": 16, "c": [2, 1], "d": [4, 5, 2], "e": 8, "f": 0.0271, "g": [8, 3]}
     ### END SOLUTION
 
 

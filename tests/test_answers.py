@@ -9,7 +9,7 @@ import pytest
 
 from minipaged.course import plain
 from minipaged.course.catalog import catalog
-from minipaged.course.checks.answers import Mistake, Question, answers_check
+from minipaged.course.checks.answers import NOT_INTS, Mistake, Question, answers_check
 from minipaged.course.checks.base import Failure, check_of
 from minipaged.course.expect import matches
 from minipaged.course.script import run
@@ -58,6 +58,11 @@ def test_a_right_answer_passes_within_its_tolerance():
 def test_a_wrong_answer_is_told_with_what_is_behind_it():
     assert told(lambda: {"a": 3, "b": [1, 2]}) == ["Too many. Count.", "Forwards."]
     assert told(lambda: {"a": 2.6, "b": [2, 1, 0]}) == ["Too many. Count.", ""]
+
+
+def test_right_numbers_with_a_decimal_point_are_told_so():
+    assert told(lambda: {"a": 2, "b": [2.0, 1]}) == ["", NOT_INTS]
+    assert told(lambda: {"a": 2, "b": [2.5, 1]}) == ["", ""]
 
 
 def test_what_is_expected_is_not_shown():

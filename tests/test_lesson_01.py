@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minipaged.contiguous import ContiguousPool
 from minipaged.course.catalog import catalog
 from minipaged.course.checks.base import Failure, Raises, check_of
 from minipaged.course.checks.lesson_01_answers import QUESTIONS as ALL_QUESTIONS
@@ -171,12 +172,36 @@ def test_a_row_knows_where_stretches_start():
         ("d", (32,), (33, 32.2, 160, 161, 168)),
         ("e", (63.5,), (63, 64)),
         ("f", (6.67, 280 / 42, 6.66), (6.6, 6.7, 7)),
+        ("g", ([9, 11, 12],), ([20, 0, 12], [9, 11], 9)),
+        ("h", (42, 42.0, 80 * 0.9 - 30), (72, 45, 50)),
+        ("i", (0.96,), (0.97, 0.96875, 0.9, 96)),
     ],
 )
 def test_answers_and_their_tolerance(letter, right, wrong):
     expected = QUESTIONS[letter].expected
     assert all(matches(expected, value) for value in right)
     assert not any(matches(expected, value) for value in wrong)
+
+
+def test_the_three_kinds_of_waste_of_question_g():
+    """Counted slot by slot: why is it empty?"""
+    pool = ContiguousPool(40)
+    pool.reserve("A", 16)
+    pool.reserve("between", 4)
+    pool.reserve("B", 12)
+    pool.release("between")
+    with pytest.raises(MemoryError):
+        pool.reserve("C", 10)
+    now, end = {"A": 3, "B": 5}, {"A": 7, "B": 12}
+    places = [(name, slot) for name, p in pool.held.items() for slot in range(p.length)]
+    internal = sum(slot >= end[name] for name, slot in places)
+    reservation = sum(now[name] <= slot < end[name] for name, slot in places)
+    assert QUESTIONS["g"].answer == [internal, reservation, pool.num_free]
+
+
+def test_the_share_of_question_i_is_the_highest():
+    share = QUESTIONS["i"].answer
+    assert 80 * (1 - share) >= 2.5 > 80 * (1 - share - 0.01)
 
 
 # --- prose and cells ------------------------------------------------------------------------------

@@ -174,6 +174,11 @@ def test_claim_e3_is_a_visible_case():
     assert check.oracle(case)[-1] == 2277
 
 
+def blocks_for(num_tokens: int, block_size: int) -> int:
+    config = CacheConfig(num_blocks=8, block_size=block_size)
+    return Components().make_manager(config).blocks_for(num_tokens)
+
+
 def test_the_answers_are_right_by_the_reference():
     right = {question.letter: question.answer for question in lesson_03_answers.QUESTIONS}
     table = BlockTable(32)
@@ -187,6 +192,13 @@ def test_the_answers_are_right_by_the_reference():
     changes = [manager.blocks_for(n + 1) - manager.blocks_for(n) for n in (47, 48)]
     assert right["d"] == changes
     assert right["f"] == 327_680 * 32 // 80  # claim E4: bytes a token, in 80 layers
+    assert right["g"] == [blocks_for(480, size) for size in (1, 16)]
+    assert right["h"] == [blocks_for(20, size) * size - 20 for size in (4, 16, 128)]
+    table = BlockTable(16)
+    table.append_blocks([7, 91, 142])
+    pool = torch.arange(200 * 16 * 8 * 128).view(200, 16, 8, 128)
+    assert right["i"] == pool.view(-1, 8, 128)[table.slot(37), 3, 10]
+    assert right["i"] == pool[142, 5, 3, 10]
 
 
 def test_the_solutions_table_serves_a_checked_engine(lab):

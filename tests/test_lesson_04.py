@@ -345,6 +345,10 @@ def test_the_answers_are_right():
     suspect = SOLUTION["suspect"]
     assert suspect([0], [[1, 2, 3]], [[3, 5, 10]], sequence=0, threads=2) == right["c"]
     assert right["e"] * 2**20 == 131_072 * 2048
+    blocks_read = copy_written = copy_read = right["e"]
+    assert right["g"] == blocks_read + copy_written + copy_read
+    entries = torch.zeros(32, 2048 // 16, dtype=torch.int32)
+    assert right["h"] * 2**10 == entries.nbytes
 
 
 CALLS = (

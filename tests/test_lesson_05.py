@@ -232,6 +232,17 @@ def test_cases_10_and_12_are_visible():
     assert oracle(cases["freed after a copy"])[-4:] == [0, 0, 0, 4]
 
 
+def test_what_the_copies_of_question_g_move(lab):
+    moved = []
+    for size in (4, 16, 32):
+        one = lab(block_size=size, num_blocks=200)
+        one.add("a", 101, max_tokens=3, n=4, temperature=1.0, seed=5)
+        one.run()
+        moved.append(one.engine.metrics.num_copied_blocks_total * size)
+    (asked,) = [q for q in lesson_05_answers.QUESTIONS if q.letter == "g"]
+    assert asked.answer == moved
+
+
 def test_each_wrong_answer_differs_from_the_right_one_and_from_the_others():
     for question in lesson_05_answers.QUESTIONS:
         wrong = [repr(mistake.answer) for mistake in question.mistakes]

@@ -17,6 +17,7 @@ from minipaged.cache.pool import BlockPool
 from minipaged.components import Components
 from minipaged.course import plain
 from minipaged.course.catalog import catalog
+from minipaged.course.checks import lesson_09_answers
 from minipaged.course.checks.base import Failure, check_of
 from minipaged.course.checks.lesson_09_chain import MISTAKES, Way, follow
 from minipaged.course.checks.lesson_09_flaws import FLAWS
@@ -254,6 +255,21 @@ def test_a_known_block_takes_400_to_500_bytes():
     size = tracemalloc.get_traced_memory()[0] / 4096
     tracemalloc.stop()
     assert 380 < size < 520
+
+
+def test_what_is_lost_of_prompts_that_never_repeat():
+    pool = BlockPool(8)
+    index = HashPrefixCache(4, pool)
+    for first in (10, 20, 30):
+        block_ids = pool.allocate(2)
+        index.publish(range(first, first + 8), block_ids, 0, 2, ("", ""))
+        pool.free(block_ids)
+    num_free = pool.num_free
+    handed_out = pool.allocate(5)
+    known = [i for i in range(8) if pool.block_hash(i) is not None]
+    (asked,) = [q for q in lesson_09_answers.QUESTIONS if q.letter == "g"]
+    assert asked.answer == [num_free, 6 - len(known)]
+    assert not set(known) & set(handed_out)
 
 
 # --- oracles -------------------------------------------------------------------------------------

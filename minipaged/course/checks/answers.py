@@ -15,6 +15,7 @@ from minipaged.course.script import Case, Operation
 
 NUMBERS = (int, float)
 HUGE = 1e300  # beyond it a whole number need not fit into a float
+NOT_INTS = "The numbers in it are right. Give them as ints, without a decimal point."
 
 
 class Mistake(NamedTuple):
@@ -57,8 +58,10 @@ def answers_check(questions: Sequence[Question]) -> Check:
         if failure.operation.keep or failure.fault:
             return form
         question = asked[failure.operation.args[0]]
-        says = (m.says for m in question.mistakes if _is_same(m, failure.got))
-        return " ".join(filter(None, (next(says, ""), question.rule)))
+        says = next((m.says for m in question.mistakes if _is_same(m, failure.got)), "")
+        if not says and _are_right_floats(question.answer, failure.got):
+            return NOT_INTS
+        return " ".join(filter(None, (says, question.rule)))
 
     return Check(
         lambda: [_case(question) for question in questions],
@@ -82,3 +85,8 @@ def _is_same(mistake: Mistake, got: Any) -> bool:
         return plain.same(mistake.answer, got)
     is_number = type(got) in NUMBERS and abs(got) < HUGE
     return is_number and abs(got - mistake.answer) <= mistake.near
+
+
+def _are_right_floats(answer: Any, got: Any) -> bool:
+    """Whether a list is right but for an element such as 30.0 in place of 30."""
+    return type(answer) is type(got) is list and answer == got

@@ -110,5 +110,57 @@ QUESTIONS = (
         ),
         tolerance=0.0075,
     ),
+    Question(
+        "g",
+        "three kinds of waste",
+        "[internal, reservation, external] waste in slots: A has slots 0-15 of 40, B 20-31. A "
+        "holds 3 tokens and ends with 7, B holds 5 and ends with 12. A piece of 10 is asked for.",
+        [9, 11, 12],
+        (
+            Mistake([20, 0, 12], "What they will still use is not needed yet, but it is needed."),
+            Mistake([0, 20, 12], "A will end with 7 of its slots. Who uses the others?"),
+            Mistake([11, 9, 12], "The first two the other way round: never used, not used yet."),
+            Mistake([9, 11, 0], "12 slots are free, and a piece of 10 is refused nevertheless."),
+            Mistake([9, 11, 2], "None of the free pieces has 10 slots, so all of them are lost."),
+            Mistake([9, 11, 8], "Both free pieces are too small, not only the larger one."),
+            Mistake([9, 19, 12], "19 tokens they have at the end. Some of them are there already."),
+        ),
+        "Internal is never used, reservation is not used yet, external is free and too small. The "
+        "first is the largest where nobody knows how long an answer gets.",
+    ),
+    Question(
+        "h",
+        "left for the KV cache",
+        "10^9 bytes left for the KV cache: a card of 80 * 10^9, gpu_memory_utilization 0.9, 26 * "
+        "10^9 for weights, 4 * 10^9 for intermediate results.",
+        42,
+        (
+            Mistake(72, "That is for all three together: it is no share of the KV cache's alone."),
+            Mistake(46, "The intermediate results of a step need memory as well.", 0.1),
+            Mistake(50, "That is all of the card. The setting leaves some of it to others."),
+            Mistake(45, "The share is one of the whole card, not of what is left on it.", 0.1),
+            Mistake(48.6, "The share is one of the whole card, not of what is left on it.", 0.1),
+            Mistake(68, "The weights are on the card as well.", 0.1),
+            Mistake(42 * 10**9, "That is in bytes. Asked for are units of 10^9."),
+        ),
+        tolerance=0.01,
+    ),
+    Question(
+        "i",
+        "how high it may be set",
+        "The highest gpu_memory_utilization, in two decimals, that leaves 2.5 of 80 * 10^9 bytes "
+        "to others.",
+        0.96,
+        (
+            Mistake(0.97, "That leaves 2.4. What has to fit in is rounded down.", 0.001),
+            Mistake(0.98, "That leaves 1.6 to others, who then run out of memory.", 0.001),
+            Mistake(0.969, "Two decimals, please.", 0.003),
+            Mistake(0.95, "That leaves more than is needed. One step more will do.", 0.001),
+            Mistake(0.9, "That is safe. Asked for is the highest.", 0.001),
+            Mistake(96, "Give a share, not per cent."),
+            Mistake(0.03, "That is the share of the others.", 0.002),
+        ),
+        tolerance=0.001,
+    ),
 )
 CHECK = answers_check(QUESTIONS)

@@ -101,5 +101,18 @@ QUESTIONS = (
         ),
         "A double free raises an error and changes nothing.",
     ),
+    Question(
+        "g",
+        "one link or two",
+        "Each id knows only the id behind it; the queue knows its head and its tail. Which method "
+        "has to walk along the queue?",
+        "remove",
+        (
+            Mistake("pop_head", "The head knows who comes next, and that one is the new head."),
+            Mistake("append", "The tail is known: it gets a link to the id that comes in."),
+            Mistake("prepend", "The id that comes in gets a link to the old head. Both are known."),
+        ),
+        "Taking an id out links its two neighbours. Which of them is not known to it?",
+    ),
 )
 CHECK = answers_check(QUESTIONS)

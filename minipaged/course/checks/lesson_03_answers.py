@@ -114,5 +114,60 @@ QUESTIONS = (
             Mistake(32_768, "That counts one byte a number, and keys or values only."),
         ),
     ),
+    Question(
+        "g",
+        "blocks of one token",
+        "[blocks taken with block size 1, with 16] by a request that grows to 480 tokens.",
+        [480, 30],
+        (
+            Mistake([480, 480], "With blocks of 16 most tokens find room in the last block."),
+            Mistake([1, 30], "A block of one token is full at once. Where does the next one go?"),
+            Mistake([480, 31], "480 tokens fill their last block, and no further one is begun."),
+            Mistake([480, 29], "The first block has to be taken as well."),
+            Mistake([479, 29], "The first block has to be taken as well."),
+            Mistake([480, 16], "That is the block size. How many such blocks hold 480 tokens?"),
+            Mistake([30, 480], "The right two numbers, the other way round."),
+        ),
+        "Each block that is taken is an entry of the table, and attention looks up every entry. So "
+        "empty slots are not all that counts.",
+    ),
+    Question(
+        "h",
+        "a short request",
+        "Empty slots of a request of 20 tokens with blocks of 4, of 16 and of 128.",
+        [0, 12, 108],
+        (
+            Mistake([4, 12, 108], "20 tokens fill their blocks of 4. Is a further one held?"),
+            Mistake([4, 4, 20], "Those are the tokens in the last block."),
+            Mistake([1.5, 7.5, 63.5], "That is the mean over all lengths. This is one of them."),
+            Mistake([5, 2, 1], "That is how many blocks are held. How many slots are empty?"),
+            Mistake([0, 37.5, 84.375], "That is per cent. Asked for are slots."),
+            Mistake([0, 4, 108], "4 tokens are in the second block of 16. How many are not?"),
+        ),
+        "Whole blocks are held, and what lies behind the last token is empty.",
+    ),
+    Question(
+        "i",
+        "one number in the pool",
+        "The place of number 10 of KV head 3 of the key at position 37: pool [200, 16, 8, 128] in "
+        "one row, table [7, 91, 142].",
+        2_332_042,
+        (
+            Mistake(38_282, "The table was not asked: this is where slot 37 has it."),
+            Mistake(150_922, "A block has 16 slots: the offset is added to the first of them."),
+            Mistake(2277, "That is the slot. Each slot has many numbers."),
+            Mistake(2_331_648, "There the token's row begins. Which number of it is asked for?"),
+            Mistake(
+                2_333_322,
+                "That is right of a pool in which the slots of one head lie together. Here the "
+                "axis of the slots comes before that of the heads.",
+            ),
+            Mistake(4_664_084, "That is in bytes of a 16-bit pool. Asked for is the place."),
+            Mistake(291_850, "Each slot has a row for every KV head, 8 in all."),
+            Mistake(2_331_661, "Head 3 begins three whole rows later, and a row has 128 numbers."),
+            Mistake(2_332_043, "Places are counted from 0."),
+        ),
+        "Go through the axes from left to right: multiply by the length of each, add the index.",
+    ),
 )
 CHECK = answers_check(QUESTIONS)

@@ -121,5 +121,40 @@ QUESTIONS = (
         ),
         "The answer is one of the four words, as the question spells them.",
     ),
+    Question(
+        "g",
+        "gathered first",
+        "MiB read and written for the context of e if it is gathered first.",
+        768,
+        (
+            Mistake(256, "That is the reading of the blocks alone. Who fills and reads the copy?"),
+            Mistake(512, "The copy is written, and then attention has to read it."),
+            Mistake(1024, "Blocks read, copy written, copy read: count the ways once more."),
+            Mistake(24, "That is one layer. It happens in each of the 32."),
+            Mistake(805_306_368, "That is in bytes. Asked for are MiB, of 2 to the 20 bytes."),
+            Mistake(805, "A MiB has 2 to the 20 bytes, not a million.", 1),
+        ),
+        "A kernel that looks the table up reads each block where it lies, and copies nothing.",
+        0.2,
+    ),
+    Question(
+        "h",
+        "the table is read, too",
+        "KiB of block table that the query of e reads, in all 32 layers: block size 16, 4 bytes "
+        "an entry.",
+        16,
+        (
+            Mistake(0.5, "That is one layer. Each of the 32 reads the table again.", 0.01),
+            Mistake(256, "That is an entry for each token. An entry serves a whole block."),
+            Mistake(16_384, "That is in bytes. A KiB has 1,024 of them."),
+            Mistake(4, "Each entry takes four bytes."),
+            Mistake(128, "That is the number of entries in the table."),
+            Mistake(4096, "That counts the entries that all layers read. Asked for are KiB."),
+            Mistake(16.384, "A KiB has 1,024 bytes.", 0.01),
+        ),
+        "Paging costs a look-up a block. In bytes that is next to nothing; what it costs in time, "
+        "before an address is known, has to be measured.",
+        0.001,
+    ),
 )
 CHECK = answers_check(QUESTIONS)

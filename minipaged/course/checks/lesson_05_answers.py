@@ -119,5 +119,25 @@ QUESTIONS = (
         ),
         "A copy that comes late brings along what was written meanwhile, and covers what it finds.",
     ),
+    Question(
+        "g",
+        "smaller blocks, larger blocks",
+        "Slots that the copies move for a prompt of 101 tokens and 4 samples: blocks of 4, 16, 32.",
+        [12, 48, 96],
+        (
+            Mistake([3, 3, 3], "Those are the copies. Each of them moves a whole block."),
+            Mistake([16, 64, 128], "The last to write is the only holder by then, and copies not."),
+            Mistake([3, 15, 15], "That is the tokens in the block. A copy moves all its slots."),
+            Mistake(
+                [312, 336, 384],
+                "That is every block of the prompt. Only the one that is written has to be copied.",
+            ),
+            Mistake([4, 16, 32], "That is one copy. How many are made?"),
+            Mistake([0, 48, 96], "101 is no multiple of 4."),
+            Mistake([96, 48, 12], "The right numbers, the other way round."),
+        ),
+        "Each writer but the last copies one block, whatever its size: smaller blocks mean smaller "
+        "copies, not more of them.",
+    ),
 )
 CHECK = answers_check(QUESTIONS)

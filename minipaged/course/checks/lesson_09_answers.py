@@ -115,5 +115,23 @@ QUESTIONS = (
         "The number of pairs counts, and it grows with the square of the number of blocks.",
         0.0005,
     ),
+    Question(
+        "g",
+        "prompts that never repeat",
+        "A pool of 8. Three different prompts came and went one by one, and each left two known "
+        "blocks. [Blocks that can be handed out, known ones that are lost when 5 are].",
+        [8, 3],
+        (
+            Mistake([2, 3], "A known block that nobody holds stands on the free queue, too."),
+            Mistake([2, 0], "A known block that nobody holds stands on the free queue, too."),
+            Mistake([2, 2], "A known block that nobody holds stands on the free queue, too."),
+            Mistake([8, 5], "Two blocks were never used. Where on the queue are they?"),
+            Mistake([8, 6], "A block is forgotten when it is handed out itself, not before."),
+            Mistake([8, 0], "Only two blocks have nothing to lose. What are the other three?"),
+            Mistake([6, 3], "The blocks that were never used are free as well."),
+            Mistake([8, 2], "That is how many are not known. How many of the 5 are?"),
+        ),
+        "Idle known blocks are free: they are handed out last, and forgotten only then.",
+    ),
 )
 CHECK = answers_check(QUESTIONS)

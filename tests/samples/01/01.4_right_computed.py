@@ -8,4 +8,11 @@ def answers():
         "d": 32,
         "e": sum(range(128)) / 128,
         "f": 6.667,
+        "g": [
+            sum(reserved - end for reserved, end in ((16, 7), (12, 12))),
+            sum(end - now for end, now in ((7, 3), (12, 5))),
+            40 - 16 - 12,
+        ],
+        "h": round(0.9 * 80) - (26 + 4),
+        "i": int(100 * (80 - 2.5) / 80) / 100,
     }

@@ -1,3 +1,3 @@
 # says: A long one is there for longer
 def answers():
-    return {"a": 64, "b": 6.1, "c": 9.8, "d": 32, "e": 63.5, "f": 6.67}
+    return {"a": 64, "b": 6.1, "c": 9.8, "d": 32, "e": 63.5, "f": 6.67, "g": [9, 11, 12], "h": 42, "i": 0.96}

@@ -1,3 +1,3 @@
 # says: Here each of the 40 heads keeps its own.
 def answers():
-    return {"a": 64, "b": 7.41, "c": 9.8, "d": 160, "e": 63.5, "f": 6.67}
+    return {"a": 64, "b": 7.41, "c": 9.8, "d": 160, "e": 63.5, "f": 6.67, "g": [9, 11, 12], "h": 42, "i": 0.96}

@@ -1,3 +1,3 @@
-# says: returns a dict with the keys a to f
+# says: returns a dict with the keys a to i
 def answers():
-    {"a": 64, "b": 7.41, "c": 9.8, "d": 32, "e": 63.5, "f": 6.67}
+    {"a": 64, "b": 7.41, "c": 9.8, "d": 32, "e": 63.5, "f": 6.67, "g": [9, 11, 12], "h": 42, "i": 0.96}

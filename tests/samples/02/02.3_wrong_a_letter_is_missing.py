@@ -1,3 +1,3 @@
 # says: has no entry 'f'
 def answers():
-    return {"a": [2, 6], "b": 8191, "c": 8192, "d": 2, "e": 5}
+    return {"a": [2, 6], "b": 8191, "c": 8192, "d": 2, "e": 5, "g": "remove"}

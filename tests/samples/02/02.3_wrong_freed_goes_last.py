@@ -1,4 +1,4 @@
 # says: This hands out the freed block last
 def answers():
-    """Your answers: {"a": a list, "b": a number, "c": ..., "d": ..., "e": ..., "f": a word}."""
-    return {"a": [6, 7], "b": 8191, "c": 8192, "d": 2, "e": 5, "f": "raise"}
+    """Your answers by letter: a list for a, numbers for b to e, words for f and g."""
+    return {"a": [6, 7], "b": 8191, "c": 8192, "d": 2, "e": 5, "f": "raise", "g": "remove"}

@@ -10,4 +10,7 @@ def answers():
         "d": [after - before for before, after in zip(blocks, blocks[1:])],
         "e": "TLB",
         "f": sum(8 * 128 * 2 for kind in ("K", "V") for slot in range(32)),
+        "g": [len(range(0, 480, size)) for size in (1, 16)],
+        "h": [-20 % size for size in (4, 16, 128)],
+        "i": 142 * (16 * 8 * 128) + 5 * (8 * 128) + 3 * 128 + 10,
     }

@@ -1,3 +1,3 @@
 # says: The offset was added to the number of the block
 def answers():
-    return {"a": 94, "b": 20, "c": 752, "d": [0, 1], "e": "TLB", "f": 131072}
+    return {"a": 94, "b": 20, "c": 752, "d": [0, 1], "e": "TLB", "f": 131072, "g": [480, 30], "h": [0, 12, 108], "i": 2332042}

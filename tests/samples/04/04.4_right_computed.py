@@ -14,4 +14,6 @@ def answers():
         "d": "BCAD",
         "e": sum(32 * 2 * 8 * 128 * 2 for token in range(2048)) / 2**20,
         "f": "moved",
+        "g": sum([256, 256, 256]),
+        "h": sum(4 for layer in range(32) for block in range(0, 2048, 16)) / 1024,
     }

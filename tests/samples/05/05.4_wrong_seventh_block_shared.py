@@ -1,3 +1,3 @@
 # says: The seventh is not full
 def answers():
-    return {"a": 8, "b": [4, 0], "c": 8, "d": [2, 2], "e": 52.5, "f": "A"}
+    return {"a": 8, "b": [4, 0], "c": 8, "d": [2, 2], "e": 52.5, "f": "A", "g": [12, 48, 96]}

@@ -1,0 +1,3 @@
+# says: it is no share of the KV cache's alone
+def answers():
+    return {"a": 64, "b": 7.41, "c": 9.8, "d": 32, "e": 63.5, "f": 6.67, "g": [9, 11, 12], "h": 72, "i": 0.96}

@@ -1,0 +1,3 @@
+# says: the slots of one head lie together
+def answers():
+    return {"a": 2822, "b": 20, "c": 752, "d": [0, 1], "e": "TLB", "f": 131072, "g": [480, 30], "h": [0, 12, 108], "i": 2333322}

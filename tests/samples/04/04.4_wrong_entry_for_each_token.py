@@ -1,0 +1,3 @@
+# says: An entry serves a whole block.
+def answers():
+    return {"a": 2.0, "b": 3.0, "c": 5, "d": "BCAD", "e": 256, "f": "moved", "g": 768, "h": 256}
