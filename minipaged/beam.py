@@ -89,6 +89,15 @@ class BeamSearch:
         """The finished beams of each prompt so far, best first."""
         return [group.scores.finished for group in self._groups]
 
+    @property
+    def live(self) -> dict[str, tuple[int, list[int]]]:
+        """The number of its prompt and the tokens so far of each live beam, by request id."""
+        return {
+            request_id: (number, list(beam.token_ids))
+            for number, group in enumerate(self._groups)
+            for request_id, beam in zip(group.ids, group.scores.live, strict=False)
+        }
+
     def step(self) -> None:
         """Let in whom there is room for, run the engine for one step, and branch."""
         engine, live = self._engine, self._live

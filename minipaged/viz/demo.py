@@ -21,7 +21,7 @@ from minipaged.viz.live import watch
 from minipaged.viz.plain import LEGEND, snapshot, told
 from minipaged.viz.run import Run
 from minipaged.viz.scenarios import SCENARIOS, Scenario
-from minipaged.viz.state import ViewState, printable
+from minipaged.viz.state import printable
 from minipaged.viz.summary import summary
 from minipaged.viz.svg import require_target, save_svg
 from minipaged.viz.terminal import Frame
@@ -133,9 +133,8 @@ def _say(console: Console, text: str) -> None:
 
 def _save_picture(run: Run, path: Path) -> None:
     index = telling_step(run.trace)
-    state = ViewState.at(run.trace, index, run.questions)
     columns, lines = PICTURE
-    frame = Frame(run.trace.steps[index], state)
+    frame = Frame(run.trace.steps[index], run.state_at(index))
     title = f"minipaged demo, step {run.trace.steps[index].step} of {len(run.trace.steps)}"
     save_svg(frame, path, width=columns, height=lines, title=title)
 

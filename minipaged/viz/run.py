@@ -60,6 +60,10 @@ class Run:
         """The engine now, between two steps."""
         return at_rest(self.trace.steps[-1], self.engine.manager.pool.num_free)
 
+    def state_at(self, index: int) -> ViewState:
+        """What a view knew after the record at `index`. Cost: O(records before it)."""
+        return ViewState.at(self.trace, index, self.questions)
+
     def answers(self, width: int) -> list[list[str]]:
         """What came of each request, as lines of at most `width` columns."""
         return [answer(life, width) for life in self.state.lives.values()]

@@ -149,7 +149,7 @@ class ViewState:
             life.question = f"{parent.question} (branch)"
             life.num_computed = parent.num_computed
             life.num_outputs = int(SAMPLE_MARK in life.request_id)  # its first came with the branch
-        if event.kind == "admitted":
+        if event.kind == "admitted" and life.status != "swapped":
             self.num_cached += sum(
                 work.start_position for work in record.work if work.request_id == life.request_id
             )
