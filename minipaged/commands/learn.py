@@ -167,12 +167,14 @@ def mine(
 ) -> int:
     """Run the engine on your own parts.
 
-    It runs over the ledger first, then with the tutor. The exit code is 1 if a part of yours fails
+    It runs over the ledger first, then with the tutor; where two of your parts fill one place (two
+    schedulers, two prefix caches), with each in turn. The exit code is 1 if a part of yours fails
     there; it is named.
     """
     from minipaged.course.learner import mine_run
     from minipaged.course.learner.blame import PartFailure
     from minipaged.course.learner.desk import sit_down
+    from minipaged.course.learner.turns import turns
     from minipaged.course.mine import OwnPartError
 
     try:
@@ -181,8 +183,11 @@ def mine(
         _say(mine_run.report(desk, parts, without or ()))
         if not any(part.is_own for part in parts):
             return 0
-        _say(mine_run.over_the_ledger(parts))
-        _say(mine_run.over_the_tutor(parts))
+        for said, some in turns(desk, parts, without or ()):
+            if said:
+                _say(["", said])
+            _say(mine_run.over_the_ledger(some))
+            _say(mine_run.over_the_tutor(some))
     except (OwnPartError, PartFailure) as error:
         _say([f"FAILED  {error}" if isinstance(error, OwnPartError) else str(error)])
         return 1

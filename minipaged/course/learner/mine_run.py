@@ -54,15 +54,26 @@ def choose(desk: Desk, without: Collection[str]) -> list[Part]:
 
     ValueError for an id that fills no field; OwnPartError for a cell that cannot be run.
     """
-    fields: dict[str, list[Exercise]] = {}
-    for exercise in desk.course.catalog.exercises:
-        if exercise.component:
-            fields.setdefault(exercise.component, []).append(exercise)
+    fields = _fields(desk)
     known = [exercise.id for group in fields.values() for exercise in group]
     for exercise_id in without:
         if exercise_id not in known:
             raise ValueError(f"{exercise_id!r} fills no part of the engine: {', '.join(known)} do")
     return [_latest(desk, group, without) for group in fields.values()]
+
+
+def latest_of(desk: Desk, component: str, without: Collection[str]) -> Part:
+    """The latest own part of one field, else the reference; as choose."""
+    return _latest(desk, _fields(desk)[component], without)
+
+
+def _fields(desk: Desk) -> dict[str, list[Exercise]]:
+    """The exercises that fill each field of Components, in order."""
+    fields: dict[str, list[Exercise]] = {}
+    for exercise in desk.course.catalog.exercises:
+        if exercise.component:
+            fields.setdefault(exercise.component, []).append(exercise)
+    return fields
 
 
 def _latest(desk: Desk, group: Sequence[Exercise], without: Collection[str]) -> Part:
@@ -224,7 +235,12 @@ def _components(parts: Sequence[Part]) -> Components:
 def _serve(components: Components) -> LedgerRun:
     """One run over the ledger; whatever is wrong with a part raises, with the step in a note."""
     config = EngineConfig.of(
-        block_size=4, num_blocks=24, max_num_seqs=6, max_num_batched_tokens=24, max_model_len=90
+        block_size=4,
+        num_blocks=24,
+        num_host_blocks=24,
+        max_num_seqs=6,
+        max_num_batched_tokens=24,
+        max_model_len=90,
     )
     workload = SyntheticWorkload(30, (1, 40), (4, 40), 0.5, vocabulary=(1, _VOCABULARY))
     executor = SimExecutor(config.cache, SimConfig(vocab_size=_VOCABULARY))
@@ -254,5 +270,6 @@ def _answers(parts: Sequence[Part]) -> list[str]:
     """What the tutor says with these parts, in a pool so small that requests are preempted."""
     from minipaged.llm import LLM
 
-    llm = LLM("tutor", components=_components(parts), block_size=16, num_blocks=32)
+    own = _components(parts)
+    llm = LLM("tutor", components=own, block_size=16, num_blocks=32, num_host_blocks=32)
     return [answer.text for answer in llm.generate(list(QUESTIONS))]
