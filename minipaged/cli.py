@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from minipaged import __version__
-from minipaged.commands import bench, dev, learn
+from minipaged.commands import bench, compare, dev, learn
 from minipaged.commands.engine_options import takes_engine_options
 from minipaged.config import EngineConfig, SamplingParams
 from minipaged.require import require_int, require_real
@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 app.add_typer(bench.app, name="bench")
 app.add_typer(dev.app, name="dev")
+compare.add_to(app)
 learn.add_to(app)
 
 Model = Annotated[

@@ -86,8 +86,7 @@ class SchedulerConfig:
         "static": batches that start and end together; shows idle places and padding.
         "orca": join and leave at every step, memory reserved for the longest end; shows how few
         run at once without paging.
-        "prefill-first": prompts before outputs; shows the stall behind a long prompt. Best for the
-        first token, worst for the gaps between tokens.
+        "prefill-first": prompts before outputs; shows how all others stall behind a long prompt.
     max_num_seqs: requests that may run at once.
     max_num_batched_tokens: tokens computed in one step over all requests (the token budget).
     order: who is admitted next: "fcfs", first come, first served; "lpm", the longest prefix

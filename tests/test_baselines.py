@@ -241,7 +241,7 @@ def drawn(seed, scheduler):
 
 @pytest.mark.parametrize("scheduler", BASELINES)
 @given(seed=st.integers(0, 10**9))
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_random_workloads_stay_clean_and_write_what_each_request_writes_alone(scheduler, seed):
     workload = drawn(seed, scheduler)
     check_outcome(workload, run_workload(workload))
@@ -249,7 +249,7 @@ def test_random_workloads_stay_clean_and_write_what_each_request_writes_alone(sc
 
 @pytest.mark.parametrize("scheduler", RESERVING)
 @given(seed=st.integers(0, 10**9))
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_reservations_are_stretches_and_are_never_preempted(scheduler, seed):
     workload = drawn(seed, scheduler)
     outcome = run_workload(workload, components=CONTIGUOUS)
@@ -328,6 +328,18 @@ def test_samples_and_beams_are_those_of_the_unified_scheduler(scheduler):
             texts[-1] += [one.text for one in llm.beam_search([question], beams)[0]]
         llm.engine.check()
     assert texts[0] == texts[1]
+
+
+def test_further_samples_wait_first_in_line_in_their_order(lab):
+    engine = lab(scheduler="static", block_size=4, num_blocks=40, max_num_seqs=3)
+    engine.add("A", 3, 4, n=3)
+    for name in "BCD":
+        engine.add(name, 3, 4)
+    engine.step()
+    waiting = [request.request_id for request in engine.engine.scheduler.waiting]
+    assert waiting == ["A~1", "A~2", "D"]
+    engine.run()
+    engine.assert_clean()
 
 
 def test_beams_cannot_join_a_static_batch():
