@@ -125,10 +125,11 @@ class KVManager:
         request.ready_slots = 0
 
     def take_moves(self, plan: StepPlan) -> None:
-        """Put the copies and swaps that were asked for since the last call into a plan."""
-        plan.copies, self._copies = list(self._copies.values()), {}
+        """Add the copies and swaps that were asked for since the last call to a plan."""
+        plan.copies += self._copies.values()
+        self._copies = {}
         if self.swap is not None:
-            plan.swap_out, plan.swap_in = self.swap.take_moves()
+            self.swap.take_moves(plan)
 
     def release(self, request: Request) -> None:
         """Free all of a request's blocks, also those on the host; it has nothing computed any more.

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from minipaged.cache.pool import BlockPool
-from minipaged.plan import BlockMove
+from minipaged.plan import BlockMove, StepPlan
 from minipaged.request import Request
 
 if TYPE_CHECKING:
@@ -89,11 +89,11 @@ class SwapSpace:
         for block_id in block_ids:
             self._unlink(block_id)
 
-    def take_moves(self) -> tuple[list[BlockMove], list[BlockMove]]:
-        """The moves out and in since the last call, in order."""
-        moves = self._out, self._in
+    def take_moves(self, plan: StepPlan) -> None:
+        """Add the moves out and in since the last call to a plan, in order."""
+        plan.swap_out += self._out
+        plan.swap_in += self._in
         self._out, self._in = [], []
-        return moves
 
     def _place(
         self, block_ids: Sequence[int], num_tokens: Sequence[int], num_settled: int
