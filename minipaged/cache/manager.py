@@ -124,10 +124,14 @@ class KVManager:
         request.num_computed_tokens -= 1
         request.ready_slots = 0
 
+    def take_copies(self) -> list[BlockMove]:
+        """The copies that growing has asked for since the last call, in order."""
+        copies, self._copies = list(self._copies.values()), {}
+        return copies
+
     def take_moves(self, plan: StepPlan) -> None:
         """Add the copies and swaps that were asked for since the last call to a plan."""
-        plan.copies += self._copies.values()
-        self._copies = {}
+        plan.copies += self.take_copies()
         if self.swap is not None:
             self.swap.take_moves(plan)
 

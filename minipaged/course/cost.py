@@ -118,3 +118,29 @@ class _Memory:
         if not self._was_on:
             tracemalloc.stop()
         self.num_pointers = taken // 8 if taken > SMALL else 0
+
+
+class Endless(RuntimeError):
+    """A call that was stopped because it ran on and on."""
+
+
+def lines_at_most(limit: int, call: Callable[..., Any], *args: Any) -> Any:
+    """The result of a call; Endless once it has run `limit` lines of Python, wherever that is."""
+    lines = 0
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        if lines > limit:
+            name = getattr(call, "__name__", "the call")
+            raise Endless(
+                f"{name} was stopped after {limit:,} lines of Python: a loop in it does not end"
+            )
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return call(*args)
+    finally:
+        sys.settrace(before)

@@ -5,7 +5,7 @@ Slow and plain on purpose. Standard library only: this runs in the learner's pro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 
@@ -56,3 +56,12 @@ class PlainQueue:
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._ids)
+
+
+def words_missing(subject: Any, method: str, argument: Any, words: Sequence[str]) -> list[str]:
+    """A call that must raise RuntimeError: which of these words its message lacks."""
+    try:
+        getattr(subject, method)(argument)
+    except RuntimeError as error:
+        return [word for word in words if word not in str(error)]
+    return ["a RuntimeError"]

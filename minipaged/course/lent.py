@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minipaged.course import fixture_pools, fixture_tree, fixtures
+from minipaged.course import fixture_pools, fixture_sched, fixture_tree, fixtures
 
 FIXTURES: dict[str, Any] = {
     "AttentionMeta": fixtures.PlainMeta,
@@ -12,7 +12,9 @@ FIXTURES: dict[str, Any] = {
     "PlainHashes": fixture_pools.PlainHashes,
     "PlainPool": fixture_pools.PlainPool,
     "PlainQueue": fixtures.PlainQueue,
+    "SchedulerDesk": fixture_sched.SchedulerDesk,
     "draw_tree": fixture_tree.draw_tree,
     "one_hash": fixture_pools.one_hash,
     "plant": fixture_tree.plant,
+    "words_missing": fixtures.words_missing,
 }

@@ -20,7 +20,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from minipaged.course import cost, fixture_pools, fixture_tree, fixtures, plain
+from minipaged.course import (
+    cost,
+    fixture_plans,
+    fixture_pools,
+    fixture_sched,
+    fixture_tree,
+    fixtures,
+    plain,
+)
 from minipaged.course.lent import FIXTURES
 
 MAX_ITEMS = 50_000  # that are listed of one thing: links that go round in a circle have no end
@@ -140,7 +148,7 @@ def _changed(operation: Operation, args: list[Any]) -> Any:
         return {"other": "arguments that cannot be looked at"}
 
 
-_MODULES = (cost, fixture_pools, fixture_tree, fixtures, plain)
+_MODULES = (cost, fixture_plans, fixture_pools, fixture_sched, fixture_tree, fixtures, plain)
 _OURS = (__file__, *(str(module.__file__) for module in _MODULES))
 
 

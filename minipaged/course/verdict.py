@@ -262,7 +262,7 @@ _ADVICE: dict[tuple[type, type], str] = {
 def show_call(operation: Operation, name: str) -> str:
     """The operation as the learner would write it: blocks_needed(37, 16)."""
     target = ".".join(part for part in (operation.target or name, operation.method) if part)
-    args = ", ".join(map(_show_argument, operation.args))
+    args = ", ".join(_show_argument(arg) or name for arg in operation.args)
     forms = {
         "get": target,
         "len": f"len({target})",

@@ -38,7 +38,10 @@ def _policies_alone(desk: Desk, parts: Sequence[Part]) -> Iterator[tuple[str, li
     if asked and schedulers:
         names = ", ".join(f"{exercise.id} {exercise.name}" for exercise in asked)
         said = f"Now the engine's own scheduler, which asks your {names}:"
-        yield said, [
-            mine.reference(desk.course, part.exercise) if part in schedulers else part
-            for part in parts
-        ]
+        yield (
+            said,
+            [
+                mine.reference(desk.course, part.exercise) if part in schedulers else part
+                for part in parts
+            ],
+        )

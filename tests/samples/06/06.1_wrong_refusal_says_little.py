@@ -1,0 +1,35 @@
+# says: The message of a refusal names the request
+class RequestState:
+    """Where a request is: WAITING, RUNNING, PREEMPTED, SWAPPED or FINISHED.
+
+    Attributes: request_id, state, num_preemptions.
+    """
+
+    def __init__(self, request_id):
+        """A new request waits."""
+        self.request_id = request_id
+        self.state = "WAITING"
+        self.num_preemptions = 0
+        self.legal = {
+            "WAITING": ["RUNNING", "FINISHED"],
+            "RUNNING": ["PREEMPTED", "SWAPPED", "FINISHED"],
+            "PREEMPTED": ["RUNNING", "FINISHED"],
+            "SWAPPED": ["RUNNING", "PREEMPTED", "FINISHED"],
+            "FINISHED": [],
+        }
+
+    @property
+    def holds_blocks(self):
+        """True in the one state in which a request may hold blocks."""
+        return self.state == "RUNNING"
+
+    def move_to(self, state):
+        """Change the state. RuntimeError, and nothing changed, if the move is not legal."""
+        if state not in self.legal[self.state]:
+            legal = ", ".join(self.legal[self.state]) or "none"
+            raise RuntimeError(
+                f"cannot go to {state}, but to {legal}"
+            )
+        if self.state == "RUNNING" and state != "FINISHED":
+            self.num_preemptions += 1
+        self.state = state

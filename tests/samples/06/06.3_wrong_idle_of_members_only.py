@@ -1,0 +1,17 @@
+# says: also those for which nobody is left
+def batch_steps(lengths, slots, refill):
+    """(steps, idle slot-steps) of requests of these lengths on so many slots."""
+    if refill:
+        ends = [0] * slots
+        for length in lengths:
+            first = ends.index(min(ends))
+            ends[first] += length
+        steps = max(ends)
+    else:
+        starts = range(0, len(lengths), slots)
+        steps = sum(max(lengths[start : start + slots]) for start in starts)
+    idle = steps * slots - sum(lengths)
+    if not refill and len(lengths) % slots:
+        rest = lengths[len(lengths) // slots * slots :]
+        idle -= max(rest) * (slots - len(rest))
+    return steps, idle
