@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from minipaged.course import fixture_pools, fixture_sched, fixture_tree, fixtures
+from minipaged.course import (
+    fixture_pools,
+    fixture_sched,
+    fixture_tree,
+    fixture_victims,
+    fixtures,
+)
 
 FIXTURES: dict[str, Any] = {
     "AttentionMeta": fixtures.PlainMeta,
@@ -16,5 +22,6 @@ FIXTURES: dict[str, Any] = {
     "draw_tree": fixture_tree.draw_tree,
     "one_hash": fixture_pools.one_hash,
     "plant": fixture_tree.plant,
+    "VictimDesk": fixture_victims.VictimDesk,
     "words_missing": fixtures.words_missing,
 }

@@ -26,6 +26,7 @@ from minipaged.course import (
     fixture_pools,
     fixture_sched,
     fixture_tree,
+    fixture_victims,
     fixtures,
     plain,
 )
@@ -148,7 +149,16 @@ def _changed(operation: Operation, args: list[Any]) -> Any:
         return {"other": "arguments that cannot be looked at"}
 
 
-_MODULES = (cost, fixture_plans, fixture_pools, fixture_sched, fixture_tree, fixtures, plain)
+_MODULES = (
+    cost,
+    fixture_plans,
+    fixture_pools,
+    fixture_sched,
+    fixture_tree,
+    fixture_victims,
+    fixtures,
+    plain,
+)
 _OURS = (__file__, *(str(module.__file__) for module in _MODULES))
 
 

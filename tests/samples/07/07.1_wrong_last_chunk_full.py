@@ -1,0 +1,10 @@
+# says: The last chunk is what is left of the prompt, and not more
+def chunks(prompt_len, budget, decodes_left):
+    lengths = []
+    left = list(decodes_left)
+    while prompt_len > 0:
+        served = min(budget, len(left))
+        lengths.append(budget - served)
+        prompt_len -= lengths[-1]
+        left = [n for n in [n - 1 for n in left[:served]] if n] + left[served:]
+    return lengths
