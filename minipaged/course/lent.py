@@ -6,6 +6,7 @@ from typing import Any
 
 from minipaged.course import (
     fixture_pools,
+    fixture_requests,
     fixture_sched,
     fixture_tree,
     fixture_victims,
@@ -20,8 +21,11 @@ FIXTURES: dict[str, Any] = {
     "PlainQueue": fixtures.PlainQueue,
     "SchedulerDesk": fixture_sched.SchedulerDesk,
     "draw_tree": fixture_tree.draw_tree,
+    "names": fixture_requests.names,
     "one_hash": fixture_pools.one_hash,
     "plant": fixture_tree.plant,
+    "requests": fixture_requests.requests,
+    "settings": fixture_requests.settings,
     "VictimDesk": fixture_victims.VictimDesk,
     "words_missing": fixtures.words_missing,
 }

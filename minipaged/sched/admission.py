@@ -17,7 +17,8 @@ class Gates:
     reserve: watermark_blocks + admission_headroom, to be left over after an admission.
     low, high: the water marks. Below high nobody enters; below low the latest have to leave, so
     that between the two there is neither: a request let go at the low mark does not come straight
-    back (hysteresis).
+    back (hysteresis). An admission itself may leave fewer free than low: give as much headroom, if
+    nobody is to be let in only to be sent away.
     """
 
     def __init__(self, config: SchedulerConfig) -> None:

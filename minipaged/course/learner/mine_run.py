@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minipaged.components import Components
 from minipaged.config import EngineConfig
@@ -34,6 +34,8 @@ NOT_ASKED = (
     "The engine calls what it needs of a part; what else an exercise asks for is for `minipaged "
     "check`."
 )
+# room to swap to and marks to heed, so that parts which decide about them have something to decide
+_PRESSURE: dict[str, Any] = {"num_host_blocks": 12, "low_water_blocks": 1, "high_water_blocks": 4}
 _VOCABULARY = 1000
 _MAX_STEPS = 5000
 _LEDGER_SECONDS, _TUTOR_SECONDS = 10.0, 120.0  # of one run; the reference takes 0.1 and 2
@@ -237,10 +239,10 @@ def _serve(components: Components) -> LedgerRun:
     config = EngineConfig.of(
         block_size=4,
         num_blocks=24,
-        num_host_blocks=24,
         max_num_seqs=6,
         max_num_batched_tokens=24,
         max_model_len=90,
+        **_PRESSURE,
     )
     workload = SyntheticWorkload(30, (1, 40), (4, 40), 0.5, vocabulary=(1, _VOCABULARY))
     executor = SimExecutor(config.cache, SimConfig(vocab_size=_VOCABULARY))
@@ -271,5 +273,5 @@ def _answers(parts: Sequence[Part]) -> list[str]:
     from minipaged.llm import LLM
 
     own = _components(parts)
-    llm = LLM("tutor", components=own, block_size=16, num_blocks=32, num_host_blocks=32)
+    llm = LLM("tutor", components=own, block_size=16, num_blocks=32, **_PRESSURE)
     return [answer.text for answer in llm.generate(list(QUESTIONS))]

@@ -1,0 +1,3 @@
+# says: This takes the last admitted
+def choose_victim(running, needy):
+    return running[-1]

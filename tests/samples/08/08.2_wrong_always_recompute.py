@@ -1,0 +1,3 @@
+# says: This always computes again
+def swap_or_recompute(request, num_blocks, costs=LLAMA_3_8B):
+    return "recompute"

@@ -1,0 +1,8 @@
+# says: Attention is missing
+def swap_or_recompute(request, num_blocks, costs=LLAMA_3_8B):
+    tokens = request.num_computed_tokens
+    moving = 2 * (tokens * costs["kv_bytes_per_token"] / costs["host_bandwidth"])
+    moving += 2 * num_blocks * costs["seconds_per_block"]
+    flop = 2 * tokens * costs["num_parameters"]
+    computing = flop / costs["peak_flops"]
+    return "swap" if moving < computing else "recompute"

@@ -1,0 +1,12 @@
+# says: This reads the low mark the other way round
+class WaterMarks:
+    def __init__(self, config):
+        self.low = config.low_water_blocks
+        self.high = config.high_water_blocks
+        self.headroom = config.admission_headroom
+
+    def __call__(self, blocks_needed, num_free):
+        return num_free >= self.high and num_free - blocks_needed >= max(self.low, self.headroom)
+
+    def must_shed(self, num_free):
+        return num_free > self.low

@@ -1,0 +1,12 @@
+# says: B's own count is 0
+def answers():
+    return {
+        "a": [3000, 400],
+        "b": [8, "kept"],
+        "c": ["Llama-2-7B"],
+        "d": 335.5,
+        "e": [100, 25],
+        "f": "hold",
+        "g": ["recompute", "recompute"],
+        "h": 201,
+    }

@@ -1,0 +1,12 @@
+# says: 120 is above the low mark
+def answers():
+    return {
+        "a": [3000, 400],
+        "b": [8, "kept"],
+        "c": ["Llama-2-7B"],
+        "d": 335.5,
+        "e": [100, 25],
+        "f": "preempt",
+        "g": ["recompute", "swap"],
+        "h": 201,
+    }
