@@ -1,4 +1,8 @@
-"""Own parts that fill one field of the engine take turns: the latest, then each earlier one."""
+"""What `minipaged mine` runs one after the other: all own parts, then those that are behind others.
+
+Where a later lesson extends a part (the pool, the table), the latest serves. Two schedulers or two
+prefix caches are two ways to do one thing: each has a turn.
+"""
 
 from __future__ import annotations
 
@@ -9,39 +13,56 @@ from minipaged.course.learner import mine_run
 from minipaged.course.learner.desk import Desk
 from minipaged.course.mine import Part
 
-POLICIES = ("victim", "preemption", "admission", "order")
+# what the engine's own scheduler asks; one of the learner's decides without
+ASKED = ("victim", "preemption", "admission", "order", "prefix_cache")
 
 
 def turns(
     desk: Desk, parts: Sequence[Part], without: Collection[str]
 ) -> Iterator[tuple[str, list[Part]]]:
-    """What is run: ("", parts) first, then for every own part of an earlier lesson that a later
-    one stands in front of, what to say of it and the parts with it in that place."""
+    """What to say of each turn, and its parts: ("", all) first."""
     yield "", list(parts)
-    for place, part in enumerate(parts):
-        left_out = {*without, part.exercise.id}
-        while part.is_own:
-            earlier = mine_run.latest_of(desk, part.exercise.component or "", left_out)
-            if not earlier.is_own:
-                break
-            said = f"Now your {earlier.exercise.id} {earlier.exercise.name} in its turn:"
-            yield said, [*parts[:place], earlier, *parts[place + 1 :]]
-            left_out.add(earlier.exercise.id)
-    yield from _policies_alone(desk, parts)
+    for part in _earlier(desk, parts, "scheduler", without):
+        yield f"Now your {_name(part)} in its turn:", _with(parts, part)
+    if not _is_own(parts, "scheduler"):
+        plain = list(parts)
+    else:
+        plain = [_reference(desk, p) if _fills(p) == "scheduler" else p for p in parts]
+        asked = ", ".join(_name(part) for part in plain if part.is_own and _fills(part) in ASKED)
+        if asked:
+            yield f"Now the engine's own scheduler, which asks your {asked}:", plain
+    for part in _earlier(desk, parts, "prefix_cache", without):
+        yield f"Now your {_name(part)} in its turn:", _with(plain, part)
 
 
-def _policies_alone(desk: Desk, parts: Sequence[Part]) -> Iterator[tuple[str, list[Part]]]:
-    """Own policies are asked by the engine's scheduler; an own one decides by itself."""
-    own = [part for part in parts if part.is_own]
-    asked = [part.exercise for part in own if part.exercise.component in POLICIES]
-    schedulers = [part for part in own if part.exercise.component == "scheduler"]
-    if asked and schedulers:
-        names = ", ".join(f"{exercise.id} {exercise.name}" for exercise in asked)
-        said = f"Now the engine's own scheduler, which asks your {names}:"
-        yield (
-            said,
-            [
-                mine.reference(desk.course, part.exercise) if part in schedulers else part
-                for part in parts
-            ],
-        )
+def _earlier(
+    desk: Desk, parts: Sequence[Part], component: str, without: Collection[str]
+) -> Iterator[Part]:
+    """The own parts that a later own one stands in front of, latest first."""
+    left_out = set(without)
+    for part in parts:
+        while _fills(part) == component and part.is_own:
+            left_out.add(part.exercise.id)
+            part = mine_run.latest_of(desk, component, left_out)
+            if part.is_own:
+                yield part
+
+
+def _with(parts: Sequence[Part], one: Part) -> list[Part]:
+    return [one if _fills(part) == _fills(one) else part for part in parts]
+
+
+def _is_own(parts: Sequence[Part], component: str) -> bool:
+    return any(part.is_own for part in parts if _fills(part) == component)
+
+
+def _reference(desk: Desk, part: Part) -> Part:
+    return mine.reference(desk.course, part.exercise)
+
+
+def _fills(part: Part) -> str:
+    return part.exercise.component or ""
+
+
+def _name(part: Part) -> str:
+    return f"{part.exercise.id} {part.exercise.name}"
