@@ -124,6 +124,8 @@ def _standing_still(engine: Engine, live: Sequence[_Group]) -> set[str]:
     If it is the same before and after a step, nobody came or went, and each ran one token only to
     lose it again: every further step would be the same.
     """
+    if getattr(engine.scheduler, "num_out", 0):
+        return set()  # they come back when their time is up
     running = {request.request_id for request in engine.scheduler.running}
     held = {request_id for group in live for request_id in group.held_back}
     return running if running <= held and not engine.scheduler.preempted else set()
@@ -154,7 +156,8 @@ def _lacks(engine: Engine, groups: Sequence[_Group]) -> str | None:
         limit = getattr(config, name)
         if width > limit:
             return f"beam_width is {width}, but {name} is {limit}: lower the one or raise the other"
-    kept = config.watermark_blocks + config.admission_headroom if width > 1 else 0
+    reserve = config.watermark_blocks + config.admission_headroom
+    kept = max(reserve, config.low_water_blocks, config.high_water_blocks) if width > 1 else 0
     need = kept + sum(group.width * group.num_blocks_each for group in groups)
     if need > engine.manager.num_blocks:
         free = f", {kept} kept free" if kept else ""

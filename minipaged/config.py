@@ -99,9 +99,9 @@ class SchedulerConfig:
         it is admitted.
     high_water_blocks: with fewer free blocks nobody is admitted. low_water_blocks: with fewer,
         running requests are preempted until there are as many, or one runs. 0 switches off.
-    backoff_steps: steps that a preempted request waits at least, doubled each further time; 0
-        lets it return as soon as it fits. No gate holds while nothing runs, so nobody waits for
-        ever.
+    backoff_steps: steps that a preempted request waits at least, doubled each further time, while
+        others may pass it; 0 lets it return as soon as it fits. No gate holds while nothing runs,
+        so nobody waits for ever.
     victim: who is preempted when a block is missing: "last-admitted", "fewest-computed",
         "lowest-priority" or "most-blocks"; None is lowest-priority with order "priority", else
         last-admitted.
@@ -187,7 +187,7 @@ class EngineConfig:
     device: "cpu", "cuda" or "auto". dtype: "float32", "bfloat16", "float16" or "auto"
         (float32 on a CPU, the checkpoint's own on a GPU).
     attention_backend: "torch" is the only one so far.
-    costs: what swapping and recomputing cost, for preemption="auto".
+    costs: what swapping and recomputing cost, for preemption="auto"; LLM fills in the model's part.
     """
 
     cache: CacheConfig = field(default_factory=CacheConfig)
@@ -206,10 +206,10 @@ class EngineConfig:
         require_type("cache", self.cache, CacheConfig)
         require_type("scheduler", self.scheduler, SchedulerConfig)
         require_type("costs", self.costs, DeviceCosts)
-        if self.scheduler.preemption == "swap" and not self.cache.num_host_blocks:
+        if self.scheduler.preemption != "recompute" and not self.cache.num_host_blocks:
             raise ValueError(
-                "preemption is swap, but num_host_blocks is 0: give host blocks to swap to, or "
-                "choose recompute"
+                f"preemption is {self.scheduler.preemption}, but num_host_blocks is 0: give host "
+                "blocks to swap to, or choose recompute"
             )
         caching, name = self.cache.prefix_caching, self.scheduler.scheduler
         if caching != "off" and name in ("static", "orca"):
@@ -230,7 +230,8 @@ class EngineConfig:
         owners = {f.name: "cache" for f in dataclasses.fields(CacheConfig)}
         owners |= {f.name: "scheduler" for f in dataclasses.fields(SchedulerConfig)}
         owners |= {f.name: "" for f in dataclasses.fields(cls)}
-        parts: dict[str, dict[str, Any]] = {"cache": {}, "scheduler": {}, "": {}}
+        owners |= dict.fromkeys(("peak_flops", "host_bandwidth"), "costs")
+        parts: dict[str, dict[str, Any]] = {"cache": {}, "scheduler": {}, "costs": {}, "": {}}
         for name, value in options.items():
             if name not in owners:
                 near = difflib.get_close_matches(name, owners, 1)
@@ -241,7 +242,8 @@ class EngineConfig:
         top = parts[""]
         cache = dataclasses.replace(top.pop("cache", CacheConfig()), **parts["cache"])
         sched = dataclasses.replace(top.pop("scheduler", SchedulerConfig()), **parts["scheduler"])
-        return cls(cache=cache, scheduler=sched, **top)
+        costs = dataclasses.replace(top.pop("costs", DeviceCosts()), **parts["costs"])
+        return cls(cache=cache, scheduler=sched, costs=costs, **top)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from minipaged.cache import last_token
 from minipaged.clock import Clock, WallClock
 from minipaged.components import Components
 from minipaged.config import EngineConfig, SamplingParams
@@ -99,8 +100,8 @@ class Engine:
         Cost: O(tokens).
         """
         refuse_best_of(params)
-        parent = self._at_rest(request_id, "be forked")
-        child = self._intake.branch(parent, new_id, params)
+        parent = self._live.at_rest(request_id, "be forked", self._in_step)
+        child = self._intake.branch(parent, new_id, params, self.clock.now())
         self._live.add(child, with_text)
         self.scheduler.fork(parent, child)
         self._tell("forked", new_id, request_id)
@@ -111,9 +112,9 @@ class Engine:
         Not during a step, and only for a request without text. The new token ends nothing, even
         if it is a stop token. ValueError if it cannot be; then nothing has changed. O(1).
         """
-        request = self._without_text(request_id, "exchange a token")
+        request = self._live.without_text(request_id, "exchange a token", self._in_step)
         self.check_prompt([token_id], SamplingParams())
-        request.token_ids[-1] = token_id
+        last_token.exchange(self.manager, request, token_id)
 
     def take_back_last_token(self, request_id: str) -> int:
         """Drop the last output of a live request and return it; the next step draws it anew.
@@ -121,14 +122,12 @@ class Engine:
         Not during a step, and only for a request without text. Nothing that was computed is lost
         but the last position, which is computed once more. ValueError if it cannot be. O(1).
         """
-        request, times = self._without_text(request_id, "take a token back"), self.times[request_id]
+        request = self._live.without_text(request_id, "take a token back", self._in_step)
+        times = self.times[request_id]
         if not times.num_outputs:
             raise ValueError(f"{request_id!r} cannot take a token back: it has no output")
         times.num_outputs -= 1
-        token = request.token_ids.pop()
-        if request.num_computed_tokens == request.num_tokens:
-            self.manager.step_back(request)
-        return token
+        return last_token.take_back(self.manager, request)
 
     def check_prompt(self, prompt: str | Sequence[int], params: SamplingParams) -> list[int]:
         """The prompt's tokens; ValueError says why it can never be served."""
@@ -164,8 +163,7 @@ class Engine:
         """
         self._in_step = True
         try:
-            plan = self.scheduler.schedule()
-            result = self._carry_out(plan)
+            result = self._carry_out(plan := self._decide())
             outputs = self._take_over(plan, result)
             for observer in self.observers:
                 observer.committed(self, plan, result, outputs)
@@ -180,6 +178,13 @@ class Engine:
         limit = self.config.scheduler.max_num_seqs
         require_consistent(self._live, self.scheduler, self.manager, limit)
 
+    def _decide(self) -> StepPlan:
+        try:
+            return self.scheduler.schedule()
+        except BaseException:
+            self._tell_preempted(0)
+            raise
+
     def _carry_out(self, plan: StepPlan) -> StepResult:
         """Announce and execute a plan, or take it back."""
         told = 0
@@ -190,8 +195,11 @@ class Engine:
             require_tokens(plan, result)
             self.clock.advance(result.elapsed)
         except BaseException:
+            moved = [victim for victim in self.scheduler.preempted[:told] if victim.is_swapped]
             self.scheduler.retract(plan)
             self._tell_preempted(told)
+            for victim in moved:  # their way to the host was not carried out
+                self._tell("preempted", victim.request_id)
             raise
         return result
 
@@ -207,7 +215,6 @@ class Engine:
         self._require_progress(plan)
         running, waiting = len(self.scheduler.running), len(self.scheduler.waiting)
         self.metrics.planned(plan, running, waiting, self.manager)
-        self.metrics.num_recomputed_tokens_total += self._live.num_recomputed(plan)
         now = self.clock.now()
         for item in plan.items:
             if item.first_block == 0:
@@ -227,6 +234,7 @@ class Engine:
 
     def _take_over(self, plan: StepPlan, result: StepResult) -> list[RequestOutput]:
         """Commit, and make outputs; a request that ended is let go of even if its text fails."""
+        self.metrics.carried_out(plan, self._live.num_recomputed(plan))
         now, changed = self.clock.now(), list(self.scheduler.commit(plan, result))
         for request in changed:
             if request.request_id not in self.requests:
@@ -271,23 +279,6 @@ class Engine:
             if request is not None:
                 self.scheduler.finish(request, FinishReason.ABORT)
                 self._forget(request, FinishReason.ABORT)
-
-    def _at_rest(self, request_id: str, what: str) -> Request:
-        """A live request between two steps; ValueError if it is none, so that it cannot `what`."""
-        request = self.requests.get(request_id)
-        if request is None or self._in_step:
-            why = "a step is under way" if self._in_step else "there is no live request of that id"
-            raise ValueError(f"{request_id!r} cannot {what}: {why}")
-        return request
-
-    def _without_text(self, request_id: str, what: str) -> Request:
-        request = self._at_rest(request_id, what)
-        if request_id in self._live.streams:
-            raise ValueError(
-                f"{request_id!r} cannot {what}: its text is given out as it comes; add it "
-                "with_text=False"
-            )
-        return request
 
     def _forget(self, request: Request, reason: FinishReason) -> None:
         """A request has ended: count it and let go of everything kept for it."""

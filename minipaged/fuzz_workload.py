@@ -93,7 +93,7 @@ def _pressure(rng: random.Random) -> dict[str, Any]:
         "backoff_steps": rng.choice((0, 0, 1, 3)),
         "victim": rng.choice((None, None, *VICTIMS)),
         "num_host_blocks": num_host_blocks,
-        "preemption": rng.choice(("swap", "auto") if num_host_blocks else ("recompute", "auto")),
+        "preemption": rng.choice(("swap", "auto") if num_host_blocks else ("recompute",)),
         "max_preemptions": rng.choice((None, None, 0, 1, 2)),
         # on this device swapping a few tokens costs less than computing them, many more than few
         "costs": DeviceCosts(kv_bytes_per_token=rng.choice((1, 1e6, 1e9))),

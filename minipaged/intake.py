@@ -96,8 +96,10 @@ class Intake:
             priority=priority,
         )
 
-    def branch(self, parent: Request, request_id: str, params: SamplingParams | None) -> Request:
-        """A request whose prompt is all that `parent` knows by now.
+    def branch(
+        self, parent: Request, request_id: str, params: SamplingParams | None, now: float
+    ) -> Request:
+        """A request that arrives now, and whose prompt is all that `parent` knows.
 
         It has the parent's parameters (as one sequence) unless others are given.
         """
@@ -106,8 +108,7 @@ class Intake:
             ended_early = params.min_tokens - parent.num_output_tokens
             params = replace(params, min_tokens=max(0, ended_early))
         known = parent.token_ids
-        arrival, key = parent.arrival_time, parent.cache_key
-        return self.request(request_id, known, params, arrival, key, parent.priority)
+        return self.request(request_id, known, params, now, parent.cache_key, parent.priority)
 
     def _tokens_of(self, prompt: str | Sequence[int]) -> list[int]:
         if not isinstance(prompt, str | list | tuple | range):

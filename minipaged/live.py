@@ -48,6 +48,24 @@ class Live:
         """The ids of a request's live sequences."""
         return [one for one in self.samples.all_of(request_id) if one in self.requests]
 
+    def at_rest(self, request_id: str, what: str, in_step: bool) -> Request:
+        """A live request between two steps; ValueError if it is none, so that it cannot `what`."""
+        request = self.requests.get(request_id)
+        if request is None or in_step:
+            why = "a step is under way" if in_step else "there is no live request of that id"
+            raise ValueError(f"{request_id!r} cannot {what}: {why}")
+        return request
+
+    def without_text(self, request_id: str, what: str, in_step: bool) -> Request:
+        """The same, and ValueError for one whose text is given out."""
+        request = self.at_rest(request_id, what, in_step)
+        if request_id in self.streams:
+            raise ValueError(
+                f"{request_id!r} cannot {what}: its text is given out as it comes; add it "
+                "with_text=False"
+            )
+        return request
+
     def remove(self, request: Request) -> tuple[int, RequestTimes]:
         """Let go of a sequence that has ended; returns the prompt tokens to count, and its times.
 

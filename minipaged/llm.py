@@ -17,10 +17,11 @@ from minipaged.completion import Completion, completion_of, to_write
 from minipaged.components import Components
 from minipaged.config import EngineConfig, SamplingParams
 from minipaged.engine import Engine
-from minipaged.exec.memory import derive_num_blocks, measure_workspace, weight_bytes
+from minipaged.exec.memory import MemorySum, derive_num_blocks, measure_workspace, weight_bytes
 from minipaged.exec.torch_exec import TorchExecutor
 from minipaged.inboxes import Inboxes
 from minipaged.kernels.reference import paged_attention
+from minipaged.model.llama import Llama
 from minipaged.model.loader import load_llama
 from minipaged.model.tokenizer import Tokenizer, TutorTokenizer
 from minipaged.model.tutor import corpus
@@ -78,7 +79,7 @@ class LLM:
             weight_bytes=weight_bytes(llama),
             workspace_bytes=measure_workspace(llama, config.scheduler.max_num_batched_tokens),
         )
-        config = _complete(config, self.memory.num_blocks, llama.config.max_position_embeddings)
+        config = _complete(config, self.memory, llama)
         executor = TorchExecutor(
             llama,
             config.cache,
@@ -261,13 +262,22 @@ def _dtype(name: str, device: str) -> torch.dtype | None:
     return getattr(torch, name)
 
 
-def _complete(config: EngineConfig, num_blocks: int, model_limit: int) -> EngineConfig:
+def _complete(config: EngineConfig, memory: MemorySum, llama: Llama) -> EngineConfig:
     """The config with what was left to memory and the model."""
+    model = llama.config
+    model_limit = model.max_position_embeddings
     limit = config.max_model_len or model_limit
     if limit > model_limit:
         raise ValueError(
             f"max_model_len is {limit}, but the model has {model_limit} positions: "
             f"ask for at most {model_limit}"
         )
-    cache = replace(config.cache, num_blocks=num_blocks)
-    return replace(config, cache=cache, max_model_len=limit)
+    cache = replace(config.cache, num_blocks=memory.num_blocks)
+    costs = replace(
+        config.costs,
+        num_parameters=sum(parameter.numel() for parameter in llama.parameters()),
+        num_layers=model.num_layers,
+        hidden_size=model.hidden_size,
+        kv_bytes_per_token=memory.kv_bytes_per_token,
+    )
+    return replace(config, cache=cache, costs=costs, max_model_len=limit)

@@ -121,8 +121,6 @@ class Metrics:
         self.peak_blocks = max(self.peak_blocks, used)
         self.peak_saved_blocks = max(self.peak_saved_blocks, manager.num_saved_blocks)
         self.num_copied_blocks_total += len(plan.copies)
-        self.num_swapped_out_blocks_total += len(plan.swap_out)
-        self.num_swapped_in_blocks_total += len(plan.swap_in)
         if manager.prefix is not None:
             stats = manager.prefix.stats
             self.prefix_cache_queries_total = stats.queries
@@ -131,6 +129,12 @@ class Metrics:
             self.prefix_cache_block_lifetime_steps = stats.lifetimes
         self.steps_total += 1
         self.scheduled_tokens_total += plan.num_tokens
+
+    def carried_out(self, plan: StepPlan, num_recomputed_tokens: int) -> None:
+        """Count what a plan has moved and computed once more. O(1)."""
+        self.num_recomputed_tokens_total += num_recomputed_tokens
+        self.num_swapped_out_blocks_total += len(plan.swap_out)
+        self.num_swapped_in_blocks_total += len(plan.swap_in)
 
     def finished(self, reason: str, num_prompt_tokens: int, times: RequestTimes) -> None:
         """Count a request that ended and take over its times."""

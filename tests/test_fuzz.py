@@ -12,6 +12,7 @@ from minipaged.cache.prefix import PrefixIndex
 from minipaged.cache.table import BlockTable
 from minipaged.exec.sim_exec import SimExecutor
 from minipaged.fuzz import FuzzFailure, fuzz, main
+from minipaged.plan import SampleSpec
 from minipaged.sched.scheduler import Scheduler
 
 
@@ -70,8 +71,8 @@ def forget_to_reset_computed(monkeypatch):
 def take_outputs_for_prompt_after_preemption(monkeypatch):
     right = Scheduler._preempt
 
-    def wrong(self, victim):
-        right(self, victim)
+    def wrong(self, victim, may_swap=True):
+        right(self, victim, may_swap)
         victim.num_prompt_tokens = len(victim.token_ids)
 
     monkeypatch.setattr(Scheduler, "_preempt", wrong)
@@ -82,11 +83,11 @@ def sample_every_chunk(monkeypatch):
 
     right = scheduler.make_item
 
-    def wrong(request, num_new, grown):
-        item = right(request, num_new, grown)
+    def wrong(request, num_new, *grown):
+        item = right(request, num_new, *grown)
         if item.sample is not None or request.num_output_tokens:
             return item
-        spec = scheduler.SampleSpec(request.params, request.seed, 0, 0, 1, None)
+        spec = SampleSpec(request.params, request.seed, 0, 0, 1, None)
         return item._replace(sample=spec)
 
     monkeypatch.setattr(scheduler, "make_item", wrong)
@@ -142,8 +143,11 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.__name__)
 def test_the_fuzzer_finds_a_planted_fault(fault, monkeypatch, capsys):
     fault(monkeypatch)
-    with pytest.raises(FuzzFailure, match="run it again: python -m minipaged.fuzz --seed 0 --only"):
+    again = "run it again: python -m minipaged.fuzz --seed 0 --only"
+    with pytest.raises(FuzzFailure, match=again) as found:
         list(fuzz(300, seed=0))
+    # a fault that does not even run proves nothing
+    assert not isinstance(found.value.__cause__, TypeError | AttributeError | NameError)
     assert main(["--workloads", "300"]) == 1
     assert "run it again" in capsys.readouterr().err
 

@@ -12,7 +12,8 @@ from minipaged.config import DeviceCosts, EngineConfig, SamplingParams, Schedule
 from minipaged.metrics import RequestTimes
 from minipaged.request import Request
 from minipaged.sched.admission import Gates, backoff
-from minipaged.sched.preemption import cheaper, recompute_seconds, swap_seconds
+from minipaged.sched.order import first_come
+from minipaged.sched.preemption import cheaper, recompute, recompute_seconds, swap_seconds
 from minipaged.sched.victim import (
     fewest_computed,
     last_admitted,
@@ -137,7 +138,8 @@ def test_gates_are_separate_and_count_free_blocks():
     high = gates(high_water_blocks=4)
     assert high(1, 4) and not high(1, 3) and not high.must_shed(0)
     low = gates(low_water_blocks=2)
-    assert low.must_shed(1) and not low.must_shed(2) and low(1, 1)
+    assert low.must_shed(1) and not low.must_shed(2)
+    assert low(1, 3) and not low(2, 3)  # or whoever comes would have to go at once
     with pytest.raises(ValueError, match="high_water_blocks is 1, below low_water_blocks 2"):
         gates(high_water_blocks=1, low_water_blocks=2)
 
@@ -264,13 +266,151 @@ def test_auto_runs_by_the_configured_costs(lab):
     assert seen["cheap to move"][0] > 0 and seen["cheap to move"][1] == 0
 
 
-def test_a_policy_that_says_nonsense_is_named_and_nothing_is_lost(lab):
-    parts = replace(Components(), preemption=lambda request, num_blocks: "later")
+def broken_once(right):
+    """A policy that fails when it is asked first."""
+    asked = []
+
+    def policy(*arguments):
+        asked.append(arguments)
+        if len(asked) == 1:
+            raise ValueError("the policy is broken")
+        return right(*arguments)
+
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("field", "policy"),
+    [
+        ("preemption", broken_once(recompute)),
+        ("victim", broken_once(last_admitted)),
+        ("order", broken_once(first_come)),
+        ("admission", lambda config: broken_once(Gates(config))),
+        ("preemption", lambda request, num_blocks: "later"),
+    ],
+    ids=["preemption", "victim", "order", "admission", "nonsense"],
+)
+def test_a_policy_that_fails_loses_nobody(lab, field, policy):
+    parts = replace(Components(), **{field: policy})
     engine = lab(components=parts, block_size=4, num_blocks=6)
     engine.add("A", 8, 12)
     engine.add("B", 8, 12)
-    with pytest.raises(ValueError, match="the preemption policy said 'later'"):
+    with pytest.raises(ValueError, match="the policy is broken|the preemption policy said 'later'"):
         engine.run()
+    engine.engine.check()
+    assert set(engine.engine.requests) == {"A", "B"}
+    if field == "preemption" and policy("", 0) == "later":
+        engine.engine.abort(["A", "B"])
+    else:
+        engine.run()
+        for name in "AB":
+            alone = lab(block_size=4, num_blocks=40)
+            alone.add(name, 8, 12)
+            alone.run()
+            assert engine.outputs[name] == alone.outputs[name]
+    engine.assert_clean()
+
+
+def test_a_plan_that_is_retracted_tells_the_next_one_who_ended(lab):
+    engine = lab(block_size=4, num_blocks=20)
+    engine.add("A", 3, 1)
+    engine.add("B", 3, 4)
+    engine.step()
+
+    def fail(plan):
+        engine.executor.during = None
+        raise RuntimeError("the device is gone")
+
+    engine.executor.during = fail
+    with pytest.raises(RuntimeError, match="gone"):
+        engine.step()
+    engine.run()
+    ended = [name for plan in engine.executor.plans for name in plan.finished]
+    assert ended == ["A", "A"]  # told in the plan that failed, and once more in the next
+
+
+def test_preemptions_of_a_step_that_failed_are_counted(lab):
+    parts = replace(Components(), victim=broken_once(last_admitted))
+    engine = lab(components=parts, block_size=4, num_blocks=6)
+    engine.add("A", 8, 12)
+    engine.add("B", 8, 12)
+    with pytest.raises(ValueError, match="broken"):
+        engine.run()
+    assert engine.engine.metrics.num_preemptions_total == 2
+
+
+def test_what_became_known_since_a_refusal_lets_a_request_in(lab):
+    """B's prompt is A's: once A has published it, B needs one block, though none was freed."""
+    engine = lab(
+        block_size=4, num_blocks=14, enable_prefix_caching="hash", max_num_batched_tokens=8
+    )
+    prompt = list(range(1, 42))
+    engine.add("A", prompt, 13)
+    engine.step()
+    engine.add("B", prompt, 3)
+    while "B" not in engine.work(-1):
+        engine.step()
+    assert len(engine.outputs["A"]) == 1
+    engine.run()
+    engine.assert_clean()
+
+
+def test_others_pass_a_request_that_has_to_stay_out(lab):
+    engine = lab(block_size=4, num_blocks=30, backoff_steps=64, max_num_batched_tokens=64)
+    engine.add("A", 20, 80)
+    engine.add("B", 20, 70)
+    while not engine.engine.scheduler.preempted:
+        engine.step()
+    engine.add("C", 4, 2)
+    engine.step()
+    assert "C" in engine.work(-1)
+    assert engine.engine.scheduler.num_out == 1
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_victim_stays_out_for_exactly_its_backoff(lab, steps):
+    options = {"admission": "chunk", "max_num_batched_tokens": 3}
+    engine = lab(block_size=1, num_blocks=17, backoff_steps=steps, **options)
+    engine.add("A", 4, 12)
+    engine.add("B", 4, 12)
+    while not engine.engine.scheduler.preempted:
+        engine.step()
+    for _ in range(steps):
+        engine.step()
+        assert "B" not in engine.work(-1)
+    engine.step()
+    assert "B" in engine.work(-1)
+
+
+def test_marks_do_not_let_anybody_in_to_send_it_away(lab):
+    came = {}
+    for name, marks in (("none", {}), ("marks", {"low_water_blocks": 2, "high_water_blocks": 4})):
+        engine = lab(block_size=4, num_blocks=8, **marks)
+        engine.add("A", 4, 24)
+        engine.add("B", 8, 16)
+        engine.run()
+        metrics = engine.engine.metrics
+        came[name] = metrics.num_preemptions_total, metrics.num_recomputed_tokens_total
+    assert came["marks"] <= came["none"]
+
+
+def test_auto_recomputes_if_both_cost_the_same():
+    made = request("a", computed=1)
+    costs = DeviceCosts(1.0, 1, 1, 2.0, peak_flops=1.0, host_bandwidth=1.0)
+    assert swap_seconds(costs, 1) == recompute_seconds(costs, 1) == 4.0
+    assert cheaper(costs)(made, 1) == "recompute"
+
+
+def test_a_forks_first_token_is_counted_from_the_fork(lab):
+    engine = lab(block_size=4, num_blocks=40)
+    engine.add("A", 3, 50)
+    for _ in range(30):
+        engine.step()
+    engine.outputs["B"] = []
+    engine.engine.fork("A", "B", SamplingParams(max_tokens=2, ignore_eos=True))
+    engine.run()
+    of_a, of_b = sorted(engine.engine.metrics.time_to_first_token_seconds)[:2]
+    assert of_b < 2 * of_a
 
 
 def test_case_39_ttft_and_end_to_end_under_preemption():

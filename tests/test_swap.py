@@ -172,15 +172,21 @@ def test_a_plan_that_fails_takes_its_swaps_back(lab):
     engine.engine.check()
     assert not engine.engine.manager.swap.tables
     assert all(r.num_computed_tokens == 0 for r in engine.engine.requests.values())
+    assert all(r.num_swaps == 0 for r in engine.engine.requests.values())
+    assert not any(plan.swap_out for plan in engine.executor.plans[:-1])
+    metrics = engine.engine.metrics
+    assert metrics.num_swapped_out_blocks_total == 0 and metrics.num_preemptions_total == 2
     engine.run()
+    assert metrics.num_swapped_out_blocks_total == metrics.num_swapped_in_blocks_total
     for name in "AB":
         assert engine.outputs[name] == alone(lab, name, 8, 12)
     engine.assert_clean()
 
 
 def test_swap_without_host_blocks_is_refused():
-    with pytest.raises(ValueError, match="num_host_blocks is 0: give host blocks"):
-        EngineConfig.of(preemption="swap")
+    for way in ("swap", "auto"):
+        with pytest.raises(ValueError, match=f"{way}, but num_host_blocks is 0: give host blocks"):
+            EngineConfig.of(preemption=way)
 
 
 def test_check_sees_what_is_wrong_on_the_host(lab):
@@ -233,11 +239,14 @@ class Model:
         self.manager = KVManager(num_blocks, 2, num_host_blocks=num_hosts)
         self.device, self.host = [None] * num_blocks, [None] * num_hosts
         self.requests, self.out, self.count = {}, set(), 0
+        self.planned = {}  # request -> tokens that it computes in the step being planned
 
     def add(self, tokens):
         request = Request(f"r{self.count}", [self.count] * tokens, SamplingParams())
         self.count += 1
-        self._compute(request, tokens)
+        if self.manager.grow(request, tokens) is not None:
+            self.requests[request.request_id] = request
+            self.planned[request] = tokens
 
     def fork(self, parent):
         child = Request(f"r{self.count}", parent.token_ids, SamplingParams())
@@ -246,30 +255,32 @@ class Model:
         self.requests[child.request_id] = child
 
     def write(self, request):
-        request.token_ids.append(1000 + self.count)
-        self.count += 1
-        if not self._compute(request, 1):
-            request.token_ids.pop()
+        """Plan the next token, if there is room; a copy that it needs is made in run."""
+        if request not in self.planned and self.manager.grow(request, 1) is not None:
+            request.token_ids.append(1000 + self.count)
+            self.count += 1
+            self.planned[request] = 1
 
-    def _compute(self, request, tokens):
-        grown = self.manager.grow(request, tokens)
+    def run(self):
+        """The step: moves out and in, copies, and only then what was to be computed."""
         self._carry_out()
-        if grown is None:
-            return False
-        table = self.manager.tables[request.request_id].block_ids
-        for position in range(request.num_computed_tokens, request.num_computed_tokens + tokens):
-            held = dict(self.device[table[position // 2]] or {})
-            held[position % 2] = request.token_ids[position]
-            self.device[table[position // 2]] = held
-        request.num_computed_tokens += tokens
-        request.num_inflight_tokens = 0
-        self.requests[request.request_id] = request
-        return True
+        for request, tokens in self.planned.items():
+            table = self.manager.tables[request.request_id].block_ids
+            start = request.num_computed_tokens
+            for position in range(start, start + tokens):
+                held = dict(self.device[table[position // 2]] or {})
+                held[position % 2] = request.token_ids[position]
+                self.device[table[position // 2]] = held
+            request.num_computed_tokens += tokens
+            request.num_inflight_tokens = 0
+        self.planned = {}
 
     def move_out(self, request):
-        if self.manager.swap.move_out(request):
+        """A victim: what it was to compute in this step is not computed."""
+        if request.num_computed_tokens and self.manager.swap.move_out(request):
             self.out.add(request.request_id)
-        self._carry_out()
+            if self.planned.pop(request, 0):
+                del request.token_ids[request.num_computed_tokens :]
 
     def move_back(self, request):
         swap, manager = self.manager.swap, self.manager
@@ -277,7 +288,6 @@ class Model:
         if needed <= manager.pool.num_free:
             swap.move_back(request)
             self.out.discard(request.request_id)
-        self._carry_out()
 
     def end(self, request):
         self.manager.release(request)
@@ -296,6 +306,9 @@ class Model:
 
     def verify(self):
         self.manager.check()
+        if self.planned:
+            return
+        self._carry_out()
         for request in self.requests.values():
             is_out = request.request_id in self.out
             table, blocks = (
@@ -315,9 +328,14 @@ def test_whatever_is_moved_is_what_was_computed(data):
     for _ in range(data.draw(st.integers(1, 40))):
         live = sorted(model.requests)
         here = [i for i in live if i not in model.out]
-        choices = ["add"] + ["fork", "write", "out"] * bool(here) + ["back"] * bool(model.out)
-        act = data.draw(st.sampled_from(choices + ["end"] * bool(live)))
-        if act == "add":
+        choices = ["add", "run"] + ["fork", "write", "write", "out"] * bool(here)
+        choices += ["back"] * bool(model.out) + ["end"] * bool(live)
+        act = data.draw(st.sampled_from(choices))
+        if act in ("fork", "back", "end", "run"):  # these come between two steps
+            model.run()
+        if act == "run":
+            pass
+        elif act == "add":
             model.add(data.draw(st.integers(1, 5)))
         elif act == "end":
             model.end(model.requests[data.draw(st.sampled_from(live))])

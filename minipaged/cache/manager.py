@@ -116,14 +116,6 @@ class KVManager:
         self.num_entries += child.num_blocks
         parent.ready_slots = child.ready_slots = 0
 
-    def step_back(self, request: Request) -> None:
-        """Compute the last computed token once more: its slot is written again at the next step.
-
-        For a request between two steps. A block that others know or hold is copied first. O(1).
-        """
-        request.num_computed_tokens -= 1
-        request.ready_slots = 0
-
     def take_copies(self) -> list[BlockMove]:
         """The copies that growing has asked for since the last call, in order."""
         copies, self._copies = list(self._copies.values()), {}

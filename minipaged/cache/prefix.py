@@ -27,14 +27,15 @@ class PrefixStats:
 
 
 class PrefixIndex:
-    """Asks the cache and counts. step: number of the step being planned; the scheduler sets it."""
+    """Asks the cache and counts. step: number of the step being planned; the scheduler sets it.
+    num_publishes: times that something became known."""
 
     def __init__(
         self, make: Callable[[int, BlockPoolLike], PrefixCacheLike], manager: KVManager
     ) -> None:
         self.cache = make(manager.block_size, manager.pool)
         self.stats = PrefixStats()
-        self.step = 0
+        self.step = self.num_publishes = 0
         self._manager = manager
         self._block_size = manager.block_size
         self._since: dict[int, int] = {}
@@ -83,6 +84,7 @@ class PrefixIndex:
         else:
             swaps = self.cache.publish(token_ids, block_ids, first, last, key)
         request.num_published_blocks = last
+        self.num_publishes += 1
         for block_id in ids:
             since[block_id] = self.step
         for entry, block_id in swaps:

@@ -78,11 +78,20 @@ class SwapSpace:
 
     def drop(self, request: Request) -> None:
         """Give up what a request has on the host. O(blocks)."""
-        hosts = self.tables.pop(request.request_id)
+        self._free(self.tables.pop(request.request_id))
+
+    def _free(self, hosts: Sequence[int]) -> None:
         self.pool.free(hosts)
         for host in hosts:
             if self.pool.refcount(host) == 0 and host in self._device_of:
                 self._unlink(self._device_of[host])
+
+    def shorten(self, request: Request) -> None:
+        """Give up the host blocks behind what a request has computed by now. O(blocks)."""
+        hosts = self.tables[request.request_id]
+        count = self._manager.blocks_for(request.num_computed_tokens)
+        self.tables[request.request_id], surplus = hosts[:count], hosts[count:]
+        self._free(surplus)
 
     def forget(self, block_ids: Sequence[int]) -> None:
         """These device blocks were handed out again: their host copies copy them no more."""

@@ -28,6 +28,8 @@ ENGINE_OPTIONS: dict[str, tuple[type, str]] = {
         "recompute if prompts are short; swap if contexts are long; auto to weigh the two.",
     ),
     "num_host_blocks": (int, "Blocks in host memory, for swap and auto."),
+    "host_bandwidth": (float, "Bytes per second to the host and back, for auto to weigh."),
+    "peak_flops": (float, "FLOP per second that a prompt reaches, for auto to weigh."),
     "max_preemptions": (int, "Swaps of one request, then it is recomputed: if the link is slow."),
 }
 

@@ -14,17 +14,16 @@ MAX_DOUBLINGS = 10
 class Gates:
     """The admission policy that a configuration describes. All counts are of free blocks.
 
-    reserve: watermark_blocks + admission_headroom, to be left over after an admission.
+    reserve: to be left over after an admission: watermark_blocks + admission_headroom, and no less
+    than the low mark, or whoever has come would have to go at once.
     low, high: the water marks. Below high nobody enters; below low the latest have to leave, so
     that between the two there is neither: a request let go at the low mark does not come straight
-    back (hysteresis). An admission itself may leave fewer free than low: give as much headroom, if
-    nobody is to be let in only to be sent away.
+    back (hysteresis).
     """
 
     def __init__(self, config: SchedulerConfig) -> None:
-        self.reserve = config.watermark_blocks + config.admission_headroom
-        self.low = config.low_water_blocks
-        self.high = config.high_water_blocks
+        self.low, self.high = config.low_water_blocks, config.high_water_blocks
+        self.reserve = max(config.watermark_blocks + config.admission_headroom, self.low)
 
     def __call__(self, blocks_needed: int, num_free: int) -> bool:
         """May a request enter that needs this many blocks more? O(1)."""

@@ -23,10 +23,11 @@ class PrefillFirst(Scheduler):
     """
 
     def _schedule_running(self, plan: StepPlan) -> None:
+        self._shed()
         for request in [request for request in self.running if _in_prompt(request)]:
             self._go_on(request, plan)
         super()._schedule_waiting(plan)
-        self._refused = (None, 0)  # it may have been the budget, and the next step has a new one
+        self._refused = None  # it may have been the budget, and the next step has a new one
         if not plan.items:
             super()._schedule_running(plan)
 

@@ -29,6 +29,7 @@ class RequestQueues:
         self.preempted: list[Request] = []
         self._requests: dict[str, Request] = {}
         self._finished: list[str] = []
+        self._changes = 0  # of the queues, but for requests that end while they run
         self._seats_kept = 0  # for samples that running requests have still to branch into
 
     @property
@@ -40,6 +41,7 @@ class RequestQueues:
         """Queue a request behind all others. O(1), and O(tokens) for a cache that hashes them."""
         self._requests[request.request_id] = request
         self.waiting.append(request)
+        self._changes += 1
         if self.manager.prefix is not None:
             self.manager.prefix.prepare(request)
 
@@ -70,8 +72,9 @@ class RequestQueues:
 
         Call it only while no plan is out. Cost: O(its blocks + length of its queue).
         """
-        queue = self.running if request.status is RequestStatus.RUNNING else self.waiting
-        queue.remove(request)
+        is_running = request.status is RequestStatus.RUNNING
+        (self.running if is_running else self.waiting).remove(request)
+        self._changes += not is_running
         self._leave(request, reason)
 
     def fork(self, parent: Request, child: Request) -> None:

@@ -45,7 +45,7 @@ class Scheduler(RequestQueues):
         self._order = order
         self._budget = 0
         self._step = 0
-        self._refused: tuple[Request | None, int] = (None, 0)  # and how many blocks were free
+        self._refused: tuple[int, int, int] | None = None  # see _is_refused
 
     def schedule(self) -> StepPlan:
         """Decide the next step. Cost: O(requests scheduled + blocks handed out)."""
@@ -62,14 +62,22 @@ class Scheduler(RequestQueues):
     def retract(self, plan: StepPlan) -> None:
         """The plan was not carried out: all that run are preempted, so nothing is half done.
 
-        What it was to move to the host has not been moved, so those victims compute again too.
+        What it was to move to the host has not been moved, so those victims compute again too. In
+        whatever line schedule() was interrupted, every request is in the queue afterwards.
         """
-        for victim in self.preempted:
-            if victim.is_swapped:
-                victim.move_to(RequestStatus.PREEMPTED)
-                self._lose(victim)
-        for request in reversed(self.running.copy()):
-            self._preempt(request, may_swap=False)
+        victims = {request.request_id for request in self.preempted}
+        for request in self.waiting:
+            if request.is_swapped and request.request_id in victims:
+                request.num_swaps -= 1
+                self._drop(request)
+            elif request.status is RequestStatus.RUNNING:
+                self._drop(request)
+        for request in reversed(self.running):
+            if request.status is RequestStatus.RUNNING:
+                self._queue_first(request)
+                self._drop(request)
+        self.running.clear()
+        self._seats_kept = 0
         self.manager.take_moves(StepPlan(plan.step))
         self._finished = plan.finished + self._finished
 
@@ -82,6 +90,11 @@ class Scheduler(RequestQueues):
         if self.manager.prefix is not None:
             self.manager.prefix.step = plan.step
         return plan
+
+    @property
+    def num_out(self) -> int:
+        """Waiting requests that have to stay out for some steps more. O(waiting)."""
+        return sum(request.not_before >= self._step for request in self.waiting)
 
     def _schedule_running(self, plan: StepPlan) -> None:
         self._shed()
@@ -104,8 +117,10 @@ class Scheduler(RequestQueues):
         """Admit requests while there are places, budget and memory; the first refusal ends it."""
         limit = self.config.max_num_seqs
         while self.waiting and self._budget > 0 and self.num_seats < limit and not self.preempted:
-            request = self._order(self.waiting, self.manager)
-            if self.num_seats + request.num_forks_due >= limit or not self._let_in(request):
+            request = None if self._is_refused() else self._next()
+            if request is None or self.num_seats + request.num_forks_due >= limit:
+                return
+            if not self._let_in(request):
                 return
             num_new = min(len(request.token_ids) - request.num_computed_tokens, self._budget)
             grown = self.manager.grow(request, num_new)
@@ -114,22 +129,32 @@ class Scheduler(RequestQueues):
             plan.items.append(make_item(request, num_new, *grown))
             self._budget -= num_new
 
-    def _let_in(self, request: Request) -> bool:
-        """Give a waiting request the blocks that hold a part of it already, if it may enter.
+    def _is_refused(self) -> bool:
+        """Whether asking again is spared: nothing is free, or no more than at the last refusal,
+        and since then nobody came or went and nothing became known."""
+        num_free, before = self.manager.pool.num_free, self._refused
+        if not num_free or before is None or not self.running:
+            return not num_free
+        return num_free <= before[0] and before[1:] == (self._changes, self._num_publishes())
 
-        Whatever is cached, one token at least has to be computed: without a free block, or with no
-        more of them than when this request was refused last, the look-up is spared.
-        """
-        num_free, refused, prefix = self.manager.pool.num_free, self._refused, self.manager.prefix
-        if not num_free or (request is refused[0] and num_free <= refused[1]):
-            return False
-        if self.running and self._step <= request.not_before:
-            return False
-        is_out = request.is_swapped
+    def _num_publishes(self) -> int:
+        return 0 if self.manager.prefix is None else self.manager.prefix.num_publishes
+
+    def _next(self) -> Request | None:
+        """The request to be admitted next; None if all that wait have to stay out for now."""
+        if not (self.config.backoff_steps and self.running):
+            return self._order(self.waiting, self.manager)
+        due = [request for request in self.waiting if request.not_before < self._step]
+        return self._order(due, self.manager) if due else None
+
+    def _let_in(self, request: Request) -> bool:
+        """Give a waiting request the blocks that hold a part of it already, if it may enter."""
+        prefix, is_out = self.manager.prefix, request.is_swapped
         hits = prefix.match(request) if prefix is not None and not is_out else []
         if not self._may_enter(request, hits):
-            if self.config.admission == "full":
-                self._refused = request, num_free
+            if self.config.admission == "full" and not self.config.backoff_steps:
+                num_free = self.manager.pool.num_free
+                self._refused = num_free, self._changes, self._num_publishes()
             return False
         if self.manager.swap is not None and is_out:
             self.manager.swap.move_back(request)
@@ -146,9 +171,9 @@ class Scheduler(RequestQueues):
         held = sum(manager.pool.refcount(block_id) > 0 for block_id in hits)
         if manager.swap is not None and request.is_swapped:
             held = manager.swap.num_shared(request)
+        there = len(hits) * manager.block_size + request.num_computed_tokens
         if self.config.admission == "chunk":
-            computed = len(hits) * manager.block_size + request.num_computed_tokens
-            num_tokens = min(num_tokens, computed + self._budget)
+            num_tokens = min(num_tokens, there + self._budget)
         needed, num_free = manager.blocks_for(num_tokens) - held, manager.pool.num_free
         return needed <= num_free and (not self.running or self._gate(needed, num_free))
 
@@ -160,6 +185,7 @@ class Scheduler(RequestQueues):
         request.move_to(RequestStatus.RUNNING)
         self.running.append(request)
         self._seats_kept += request.num_forks_due
+        self._changes += 1
 
     def _grow_or_preempt(
         self, request: Request, num_new: int, plan: StepPlan
@@ -189,34 +215,37 @@ class Scheduler(RequestQueues):
 
     def _preempt(self, victim: Request, may_swap: bool = True) -> None:
         """Take a request's blocks; it waits first in line."""
+        is_to_move = may_swap and self._wants_swap(victim)  # asked before anything has changed
+        self._queue_first(victim)
         self.running.remove(victim)
         self._seats_kept -= victim.num_forks_due
-        if may_swap and self._swap_out(victim):
+        steps_out = backoff(self.config.backoff_steps, victim.num_preemptions)
+        victim.not_before = self._step + steps_out if steps_out else 0
+        swap = self.manager.swap
+        if is_to_move and swap is not None and swap.move_out(victim):
             victim.move_to(RequestStatus.SWAPPED)
             victim.num_swaps += 1
         else:
-            victim.move_to(RequestStatus.PREEMPTED)
-            self._lose(victim)
-        victim.num_preemptions += 1
-        steps_out = backoff(self.config.backoff_steps, victim.num_preemptions)
-        victim.not_before = self._step + steps_out if steps_out else 0
-        self.waiting.appendleft(victim)
-        self.preempted.append(victim)
+            self._drop(victim)
 
-    def _swap_out(self, victim: Request) -> bool:
-        """Move a victim to the host, if the policy and its limit allow it and there is room."""
-        swap, limit = self.manager.swap, self.config.max_preemptions
-        how = self._preemption(victim, victim.num_blocks)
+    def _queue_first(self, victim: Request) -> None:
+        self.preempted.append(victim)
+        self.waiting.appendleft(victim)
+        victim.num_preemptions += 1
+        self._changes += 1
+
+    def _wants_swap(self, victim: Request) -> bool:
+        """Whether the policy wants a victim on the host, and its limit allows it."""
+        limit, how = self.config.max_preemptions, self._preemption(victim, victim.num_blocks)
         if how not in ("recompute", "swap"):
             raise ValueError(f"the preemption policy said {how!r}: say 'recompute' or 'swap'")
-        if how == "recompute" or swap is None or (limit is not None and victim.num_swaps >= limit):
-            return False
-        return swap.move_out(victim)
+        return how == "swap" and (limit is None or victim.num_swaps < limit)
 
-    def _lose(self, victim: Request) -> None:
-        """Drop what a request has computed; it will be computed again."""
+    def _drop(self, victim: Request) -> None:
+        """Give up what a request has computed; it will be computed again."""
         victim.num_lost_tokens = max(victim.num_lost_tokens, victim.num_computed_tokens)
         self.manager.release(victim)
+        victim.move_to(RequestStatus.PREEMPTED)
 
     def _take_back(self, victim: Request, plan: StepPlan) -> None:
         """Remove a victim's item, if it was planned already, and give its budget back."""

@@ -147,22 +147,28 @@ class ViewState:
             parent = self.life(event.detail)
             life.num_prompt = life.num_prompt or parent.num_prompt
             life.question = f"{parent.question} (branch)"
-            life.num_computed = parent.num_computed
+            if event.request_id not in record.waiting:
+                life.num_computed = parent.num_computed
             life.num_outputs = int(SAMPLE_MARK in life.request_id)  # its first came with the branch
         if event.kind == "admitted" and life.status != "swapped":
             self.num_cached += sum(
                 work.start_position for work in record.work if work.request_id == life.request_id
             )
         if event.kind == "preempted":
-            life.num_preemptions += 1
+            # told again if its way to the host was not carried out
+            life.num_preemptions += life.status != "swapped"
             life.num_blocks = 0
-            if event.detail != "swapped":
+            if not _is_swap(event):
                 self.num_dropped += life.num_computed
                 life.num_computed = 0
-        life.status = "swapped" if event.detail == "swapped" else _STATUS[event.kind]
+        life.status = "swapped" if _is_swap(event) else _STATUS[event.kind]
         if event.kind == "forked" and event.request_id in record.waiting:
             life.status = "waiting"
         life.reason = "" if event.kind == "forked" else event.detail
+
+
+def _is_swap(event: Event) -> bool:
+    return event.kind == "preempted" and event.detail == "swapped"
 
 
 _STATUS = {
@@ -192,7 +198,9 @@ def _sentence(event: Event, life: Life, record: StepRecord) -> str:
     if event.kind == "preempted":
         # in a step that failed it may have got its first blocks: no record tells of those
         freed = f", frees {counted(life.num_blocks, 'block')}" if life.num_blocks else ""
-        return f"is {'swapped out' if event.detail == 'swapped' else 'preempted'}{freed}"
+        if life.status == "swapped":
+            return "loses what was to go to the host"
+        return f"is {'swapped out' if _is_swap(event) else 'preempted'}{freed}"
     if event.kind == "aborted":
         return "is aborted"
     made = life.num_outputs + sum(len(w.sampled) for w in now)

@@ -22,7 +22,7 @@ Part = list[Operation]
 
 def visible() -> list[Case]:
     """The cases in the notebook: each method alone, then together over a pool."""
-    return [*_alone(), *_together(), *_refused()]
+    return [*_alone(), *_together(), *_released(), *_refused()]
 
 
 def _alone() -> list[Case]:
@@ -94,6 +94,12 @@ def _together() -> list[Case]:
             *(part for name in "bca" for part in (_write(name, 6), _refs(1))),
             *(_ids("a", "b", "c"), _free_count()),
         ),
+    ]
+
+
+def _released() -> list[Case]:
+    """Tables that share blocks of a pool, some of which are released meanwhile."""
+    return [
         _case(
             "the parent is gone",
             "A is forked and finishes before anybody writes: B is the last holder.",
