@@ -12,23 +12,27 @@
 # ## A number first
 #
 # A step of the model gives each request in it one token. All requests of a step together are its
-# *batch*. The weights are read once a step, however many are in it, so a step of four costs
-# hardly more than a step of one, and everybody wants batches that are full.
+# *batch*. A step reads the model's *weights*, the numbers that it has learnt, from memory, and that
+# is what takes most of its time. It reads them once, however many requests are in it. So a step of
+# four costs hardly more than a step of one, and everybody wants batches that are full.
 #
 # The simplest way to fill one: take four requests, start them together, and take the next four when
 # all have ended. This is *static batching*. Say the four have 50, 500, 100 and 150 tokens to write.
-# How many steps does the batch last? How many *slot-steps* (one place for one step) does it hold,
-# and how many of them are idle?
+# How many steps does the batch last? How many *slot-steps* does it hold, and how many of them are
+# idle? (One place for one step. A slot of a batch is such a place; it has nothing to do with a slot
+# of the memory.)
 #
 # It lasts as long as its longest: 500 steps. Four places are 2,000 slot-steps. The four need
-# 50 + 500 + 100 + 150 = 800 of them, so 1,200 idle. 1,200 of 2,000 is 60 per cent exactly. The text
-# behind claim C21 says "more than 60"; it is that, and not more.
+# 50 + 500 + 100 + 150 = 800 of them, so 1,200 idle.
 #
-# A batch of three, from claim E7: prompts of 10, 500 and 50 tokens, outputs of 200, 5 and 50. B is
-# the one with 5. For how many of the 200 steps does its place idle?
+# > **A claim, recomputed.** *This batch is idle for more than 60 %.*
+# > 1,200 of 2,000 is 60 per cent exactly, and not more.
+#
+# Now a batch of three: A, B and C have 200, 5 and 50 outputs. For how many of the 200 steps does B's
+# place idle?
 #
 # It computes in 5 and idles in 195. Its user had the whole answer after 5 steps; the *place* waits
-# for A. And D, who stands in line, waits too.
+# for A. And a fourth request, D, that stands in line for a place waits too.
 #
 # ## Watch it
 #
@@ -64,8 +68,8 @@ for name, trace in (("static", static), ("continuous", continuous)):
 # %% [markdown]
 # In the second picture E sits down the moment A has ended. Nothing else has changed: the same
 # requests, the same places, the same tokens. This is *iteration-level scheduling*: who is in the
-# batch is decided anew at every step (every iteration) and not once a batch. It comes from Orca
-# (Yu et al., OSDI 2022); most people call it *continuous batching*.
+# batch is decided anew at every step (every iteration) and not once a batch. It comes from the
+# engine Orca (Yu et al., OSDI 2022); most people call it *continuous batching*.
 #
 # *Why is that possible at all?* Because nothing ties the requests of a batch together. Each step
 # reads keys and values through each request's own table and gives each its own token. Whether the
@@ -80,11 +84,15 @@ from minipaged.viz.widgets import step_through
 step_through(continuous, step=3)
 
 # %% [markdown]
-# ## Check the claim
+# ## Sixteen answers
 #
-# Claim E2: sixteen answers of 10 to 120 tokens on four places. By hand you would sum the longest of
-# each four: 104 + 45 + 104 + 85 = 338 steps. And no order whatever can need fewer than the sum of
-# all over four: 959 / 4, so 240.
+# Sixteen answers of 10 to 120 tokens, drawn by chance, on four places:
+#
+#     91 24 13 104   45 41 38 27   104 23 96 104   79 21 85 64
+#
+# How many steps do they take in static batches of four? Sum the longest of each four:
+# 104 + 45 + 104 + 85 = 338 steps. And no order whatever can need fewer than the sum of all over
+# four: 959 / 4, so 240. What does continuous batching need? Guess, then run the cell.
 
 # %%
 import random
@@ -101,7 +109,7 @@ for scheduler in ("static", "unified"):
 
 # %% [markdown]
 # 338 against 279: 59 steps saved, 1.21 times as fast. ("unified" is the engine's own scheduler;
-# lesson 07 says why it is called so.) The same texts speak of four times (claim C19). Which is it?
+# lesson 07 says why it is called so.) Texts on serving speak of four times. Which is it?
 #
 # ## It depends on the lengths
 #
@@ -114,7 +122,10 @@ for scheduler in ("static", "unified"):
 #
 # The longest is 320 in 83 of 100, else 8: 268 on average. 268 / 70.4 is 3.8.
 #
-# Five kinds of lengths, 96 requests of each, about as long on average, on eight places:
+# Five kinds of lengths, 96 requests of each, about as long on average, on eight places: `uniform`,
+# where 8 to 120 are equally likely; `two-point`, as above; `exponential`, where long ones are the
+# rarer the longer they are; and a *heavy tail*, where most are short and a few are longer by orders
+# of magnitude. `mean` and `longest` are tokens, `static` and `continuous` are steps.
 
 
 # %%
@@ -141,7 +152,9 @@ def steps_of(lengths, slots):
     return [len(run.steps) for run in runs]
 
 
-print("              mean  longest   static  continuous   gain   idle places in per cent")
+print(
+    "              mean  longest   static  continuous   gain   idle in per cent, static and continuous"
+)
 for kind in KINDS:
     lengths = drawn(kind)
     both = steps_of(lengths, 8)
@@ -158,12 +171,12 @@ for kind in KINDS:
 # answers finish alone. In a server that never runs dry this part falls away; in a test of 96
 # requests it does not.
 #
-# *Why does the heavy tail gain so little?* (A *heavy tail* means: most are short, and a few are
-# longer by orders of magnitude.) Its longest answer has 2,000 tokens, and it takes 2,000 steps
-# whatever the others do. Continuous batching needs 2,367: most of the time it waits for that one.
-# No scheduler makes a single answer faster.
+# *Why does the heavy tail gain so little?* Its longest answer has 2,000 tokens, and it takes 2,000
+# steps whatever the others do. Continuous batching needs 2,367: most of the time it waits for that
+# one. No scheduler makes a single answer faster.
 #
-# Move the sliders. When does the number of places matter most?
+# Move the sliders. For which lengths does the number of places matter most, and why is there less to
+# gain with 32 places than with 8?
 
 # %%
 from minipaged.viz.plots import bars
@@ -179,6 +192,10 @@ def gain(kind, slots):
 explore(gain, start={"kind": "two-point", "slots": 8}, kind=list(KINDS), slots=[1, 2, 4, 8, 16, 32])
 
 # %% [markdown]
+# For the two-point lengths: from 1.00 with one place to 3.00 with 16. A larger batch is likelier to
+# hold a long answer for which all others wait. With 32 places 96 requests are no more than three
+# batches, and the end of the run weighs more.
+#
 # ## When it does not pay
 #
 # Steps are not time. Reading a prompt is work that no batching makes smaller: each of its tokens is
@@ -187,9 +204,11 @@ explore(gain, start={"kind": "two-point", "slots": 8}, kind=list(KINDS), slots=[
 # be?
 #
 # 500 ms become 300 + 50: 1.43 times. The longer the prompts and the shorter the answers, the
-# less there is to gain. Measured in the virtual seconds of the engine's cost model (a Llama-3-8B on
-# an H100), on eight places, with prompts of 1, 500 and 2,000 tokens before the two-point answers;
-# then with answers of 1 to 9 tokens:
+# less there is to gain. No GPU is used here: the engine works out how long each step of a Llama-3-8B
+# would take on an H100. That is as long as reading weights, keys and values, or as long as computing
+# the step's tokens, whichever is longer, and 2 ms besides. Below, on eight places, are prompts of 1,
+# 500 and 2,000 tokens before the two-point answers; then answers of 1 to 9 tokens. (A step may take
+# 16,384 tokens, enough for eight such prompts at once.)
 
 
 # %%
@@ -204,7 +223,7 @@ for prompt, kind in ((1, "two-point"), (500, "two-point"), (2000, "two-point"), 
     work = [(prompt, n) for n in answers[kind]]
     times = [seconds(work, scheduler) for scheduler in ("static", "unified")]
     print(
-        f"prompts of {prompt:5}, answers {kind:9}: {times[0]:6.2f} s and {times[1]:5.2f} s,"
+        f"prompts of {prompt:5}, answers {kind:9}: static {times[0]:5.2f} s, continuous {times[1]:.2f} s,"
         f" {times[0] / times[1]:.2f} times as fast"
     )
 
@@ -232,11 +251,12 @@ for prompt, kind in ((1, "two-point"), (500, "two-point"), (2000, "two-point"), 
 #
 # A *preempted* request has lost its blocks, because another one needed them, and stands first in
 # line. Its tokens are not lost, prompt and outputs: only keys and values are, and they are computed
-# again when it comes back. *Swapped* is the other way to make room, lesson 08: its blocks wait in
-# the host's memory.
+# again when it comes back. *Swapped* is the other way to make room, lesson 08: its blocks are copied
+# to the memory of the *host*, the computer that the GPU (the *device*) sits in, and wait there.
 #
-# *Is PREEMPTED not simply WAITING again?* In some engines it is. But the two differ: the one has
-# given tokens to a user and has been promised more.
+# *Is PREEMPTED not WAITING again?* In some engines it is. But the two differ: whoever waits has
+# nothing yet, and the user of a preempted request has read the beginning of an answer and waits for
+# its next word.
 #
 # Any other move is a bug somewhere, and it is better to hear of it at once. The engine's own
 # request refuses:
@@ -268,12 +288,13 @@ for state in (RequestStatus.RUNNING, RequestStatus.PREEMPTED, RequestStatus.SWAP
 # 2. **Others enter, from the front.** B needs 10 tokens of the budget and 3 blocks: it enters. 2
 #    blocks, 21 tokens and one place are left. C needs 9 tokens and 3 blocks. There are only 2.
 # 3. **And D?** It needs 1 block, and there is a place. It does not enter. If it did, the next small
-#    one would, and the one after, and C would wait for ever for a moment with 3 free blocks. *First
+#    one would, and the one after, and C could wait for ever for a moment with 3 free blocks. *First
 #    come, first served* means that the first refusal ends admission.
 #
-# Next step the same questions are asked again. If A finds no block then, somebody has to go: the
-# one that was admitted *last*, here B. It has the shortest stay behind it. The one that was admitted
-# first is never the victim while others run, so that one at least always gets to its end.
+# Each step asks the same questions again. When A's new block is full and none is free, somebody has
+# to go: the one that was admitted *last*, B if nobody has entered since. It has the shortest stay
+# behind it. The one that was admitted first is never the victim while others run, so that one at
+# least always gets to its end.
 #
 # *What if nobody can be planned?* Then nothing ends, nothing comes free, and the next step finds
 # the same. Such a scheduler *spins*: it is busy for ever and serves nobody. The engine notices a
@@ -289,7 +310,7 @@ from minipaged.sched.scheduler import Scheduler
 class Cautious(Scheduler):
     """Lets nobody in unless half of the pool stays free."""
 
-    def _may_enter(self, request, hits):
+    def _may_enter(self, request, hits):  # hits: blocks found again, always none before lesson 09
         needed = self.manager.blocks_for(request.num_tokens)
         return needed <= self.manager.pool.num_free - self.manager.num_blocks // 2
 
@@ -323,8 +344,8 @@ for prompt in (12, 20):
 # And how many if an answer is 54 tokens long, and only what is there is kept, in blocks of 16?
 #
 # 87 + 300 - 1 = 386 (the last token is never stored), and 2,048 // 386 is 5. With an answer of 54 a
-# request ends with 140 tokens, 9 blocks, and 128 // 9 is 14. While it is being written it is
-# shorter still.
+# request ends with 140 tokens, 9 blocks; the memory has 128, and 128 // 9 is 14. While it is being
+# written it is shorter still.
 #
 # The tutor, in a pool of 128 blocks, with 32 places, is asked four questions three times each.
 # `max_tokens=300` allows more than its answers take: from 53 to 144 tokens, which nobody knows
@@ -370,15 +391,16 @@ print("same texts:", texts["orca"] == texts["unified"])
 
 # %% [markdown]
 # Both schedule by iteration; only the memory differs. Twelve at once are all of them, and 144 steps
-# are the longest answer, so nobody waited. So it goes too far to say that continuous
-# batching is nothing without paging: Orca had the one without the other, and it gained. What paging
-# adds is how many can run at once, and a batch that finds no room gains nothing from being
-# refilled.
+# are the longest answer, so nobody waited.
 #
-# There is a second loss, the one of lesson 01: *holes*. Gaps of 20, 10 and 18 slots are free, and
-# somebody needs 30 in one piece. Does it fit? 48 are free, and it does not. In blocks of 4 it
-# takes 8 of the 5 + 2 + 4 = 11 that the gaps hold. (The last block of 10 slots and of 18 is cut
-# off: count each gap by itself.)
+# *Is continuous batching nothing without paging, then?* That goes too far: Orca had the one without
+# the other, and it gained. What paging adds is how many can run at once, and a place that finds no
+# room in the memory gains nothing from being refilled.
+#
+# There is a second loss, the one of lesson 01: *holes*. Gaps of 20, 10 and 18 slots are free, each
+# from the border of a block of 4 on, and somebody needs 30 in one piece. Does it fit? 48 are free,
+# and it does not. In blocks it takes 8 of the 5 + 2 + 4 = 11 that the gaps hold. (Count each gap by
+# itself: 10 slots are two whole blocks, and the half behind them is of no use.)
 #
 # Measured: sixty requests, three in four with 8 outputs and the others with 200, in 48 blocks. The
 # first pool hands out neighbours only.

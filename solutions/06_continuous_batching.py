@@ -17,15 +17,19 @@
 #     SWAPPED    to  RUNNING, PREEMPTED, FINISHED
 #     FINISHED   to  nowhere
 #
+# Any other is refused with a `RuntimeError`: also one to the state that the request is in already,
+# and one to a word that is no state at all.
+#
 # Three things beside that:
 #
 # - **A refusal says all that one needs to know.** Its message names the request, the state that it
 #   is in, the state that was asked for, and every state that it may go to. (`words_missing` in the
 #   check lists what a message lacks.) After a refusal nothing has changed.
-# - **`num_preemptions`** counts how often the request lost its place. A victim whose keys and
-#   values went to the host's memory (`"SWAPPED"`) and are dropped there later (`"PREEMPTED"`) has
-#   lost its place once.
-# - **`holds_blocks`**: whether the request may have blocks of the device's pool.
+# - **`num_preemptions`** counts how often the request lost its place. If its keys and values went
+#   to the host's memory (`"SWAPPED"`) and are dropped there later (`"PREEMPTED"`), it has lost its
+#   place once.
+# - **`holds_blocks`**: whether the request may have blocks of the device's pool, the one of
+#   lesson 02. The host's memory has blocks of its own, which do not count here.
 
 
 # %% exercise="06.1"
@@ -198,8 +202,8 @@ class SchedulerBase:
 #
 # **`take(request, num_computed, new_tokens)`** is called for each request of a plan that has been
 # carried out. `num_computed` more of its tokens have their keys and values now. The new tokens are
-# put behind its known ones, one by one. A request ends (`self.finish(request, reason)`, with a
-# reason of two)
+# put behind its known ones, one by one. A request ends (`self.finish(request, reason)`, for one of
+# two reasons)
 #
 # - for `"stop"` at a token of `request.stop_token_ids`, if it has *more* than
 #   `request.params.min_tokens` outputs then, that token included;
@@ -274,7 +278,7 @@ check("06.2", FCFSScheduler)
 #
 # Write `batch_steps(lengths, slots, refill)`. `lengths` holds how many steps each request takes, in
 # order of arrival; all are there at the start, and prompts cost nothing. `slots` requests can run
-# at once.
+# at once: a slot is a place in the batch here, not room for a token.
 #
 # - `refill=False`: static batching. The next `slots` requests start together, and nobody starts
 #   until the longest of them has ended.
@@ -282,7 +286,8 @@ check("06.2", FCFSScheduler)
 #   very next step.
 #
 # Return a tuple: how many steps it takes until all have ended, and how many slot-steps were idle
-# meanwhile. All slots count, also those for which nobody is left.
+# meanwhile. All slots count, also those for which nobody is left. Each length is at least 1;
+# without requests there is nothing to do, and both numbers are 0.
 
 
 # %% exercise="06.3"
@@ -322,12 +327,12 @@ check("06.3", batch_steps)
 #   2,048. How many can run at once if each reserves what it may need, and how many in blocks of 16?
 #   A list of two numbers.
 # - **e.** Contiguous memory has gaps of 400, 1,600 and 1,000 slots, each beginning on a multiple of
-#   16. The next request needs 2,000. In one piece, does it fit? And in blocks of 16: how many stay
-#   free in these gaps once it is in? A list: `True` or `False`, and a number.
+#   16. The next request needs 2,000. In one piece, does it fit? And in blocks of 16: how many
+#   whole blocks stay free in these gaps once it is in? A list: `True` or `False`, and a number.
 # - **f.** Every request has a prompt of 16,000 tokens, which takes 400 ms to read, and 5 outputs.
 #   The first output comes from the step that reads the prompt; each of the others takes a step of
-#   20 ms. Suppose that better batching made those steps free. How many times as fast would it be at
-#   most?
+#   20 ms. Suppose that better batching made those steps free. How many times as fast would a
+#   request be served?
 # - **g.** `max_num_seqs` is 4, the budget is 64 tokens a step, 100 blocks of 16 are free, prompts
 #   are read whole, nobody runs. Ten requests wait, each with a prompt of 20 tokens. How many enter
 #   in the first step?
@@ -357,9 +362,9 @@ check("06.4", answers)
 # %% [markdown]
 # ## Run it: the engine on your scheduler
 #
-# Run these cells once the checks have passed. First the sixteen answers of claim E2 on four slots,
-# over the ledger. A prompt of one token makes a request of n outputs take n steps, so that the
-# engine counts what your function counts.
+# Run these cells once the checks have passed. First the sixteen answers of the lesson on four
+# slots, over the ledger. A prompt of one token makes a request of n outputs take n steps, so that
+# the engine counts what your function counts.
 
 # %%
 import random
@@ -410,8 +415,8 @@ print("same tokens:", tokens_of(trace) == tokens_of(reference))
 # once nobody runs; the engine's own reads the prompt in pieces, beside the others. That is
 # lesson 07.
 #
-# Now the tutor writes, in a pool of 24 blocks. `engine.check()` verifies after each step that every
-# request stands in one queue, with the status that belongs there, and that no block is lost.
+# Now the tutor writes, in a pool of 24 blocks. After each step `manager.check()` verifies that no
+# block is lost, and at the end `engine.check()` that every request stands where its status says.
 
 # %%
 from minipaged import LLM
@@ -452,10 +457,10 @@ print("same texts as the reference:", texts == reference_texts)
 # %% [markdown]
 # ### Plant a fault
 #
-# The first of these schedulers gives up places: whoever is preempted goes to the *back* of the
-# line. The second lets the short overtake the long: when the first in line cannot enter, it asks
-# the next one. Does one of them give wrong tokens? Who waits for what? Guess before you run the
-# cell.
+# With the first of these schedulers whoever is preempted goes to the *back* of the line. The second
+# lets the short overtake the long: before each step it moves the shortest that
+# waits to the front. A, B and C have prompts of 8, 8 and 20 tokens, and the ten behind them of 4.
+# Does one of the two give wrong tokens? Who waits for what? Guess before you run the cell.
 
 
 # %%
@@ -468,7 +473,7 @@ class BackOfTheLine(FCFSScheduler):
 
 
 class Overtaking(FCFSScheduler):
-    """If the first in line cannot enter, the shortest one is tried."""
+    """Before each step the shortest that waits goes to the front of the line."""
 
     def schedule(self):
         if self.waiting:
@@ -485,12 +490,13 @@ def finished_in(trace):
 
 work = [(8, 24), (8, 24), (20, 4), *[(4, 12)] * 10]
 memory = {"block_size": 4, "num_blocks": 14, "max_num_seqs": 3}
-print("last seen in step      ", " ".join(f"{name:>3}" for name in "ABCDEFGHIJKLM"))
+print("Steps in all, the step in which each request ends, and whether the tokens are right:")
+print(f"{'':16} steps  ", " ".join(f"{name:>3}" for name in "ABCDEFGHIJKLM"))
 for kind in (FCFSScheduler, BackOfTheLine, Overtaking):
     trace = simulate(work, components=replace(Components(), scheduler=kind), **memory)
     ends = finished_in(trace)
-    print(f"{kind.__name__:16} {len(trace.steps):3} of", end="  ")
     print(
+        f"{kind.__name__:16} {len(trace.steps):5}  ",
         " ".join(f"{ends[name]:3}" for name in "ABCDEFGHIJKLM"),
         tokens_of(trace) == tokens_of(simulate(work, **memory)),
     )

@@ -89,6 +89,18 @@ def test_the_lessons_prose_says_what_its_cells_print():
     assert found == [1408, 1216, 665] and "665 steps against 1,408" in text
 
 
+def test_what_the_sliders_show_of_the_two_point_lengths():
+    draw = random.Random(6)
+    lengths = [320 if draw.random() < 0.2 else 8 for _ in range(96)]
+
+    def gain(slots):
+        both = [lesson_06_steps.played(lengths, slots, refill)[0] for refill in (False, True)]
+        return round(both[0] / both[1], 2)
+
+    assert (gain(1), gain(8), gain(16)) == (1.0, 2.98, 3.0) and gain(32) < gain(8)
+    assert "from 1.00 with one place to 3.00 with 16" in prose("lessons")
+
+
 def test_the_sums_in_the_prose():
     text = prose("lessons")
     lengths = [50, 500, 100, 150]
@@ -147,8 +159,7 @@ def test_the_exercise_notebooks_prose_says_what_its_cells_print():
     assert "same texts as the reference: True" in printed
     ends = {row.split()[0]: row for row in printed.splitlines() if row.endswith(" True")}
     by_name = {
-        name: ends[name].partition(" of ")[2].split()
-        for name in ("FCFSScheduler", "BackOfTheLine", "Overtaking")
+        name: ends[name].split()[2:-1] for name in ("FCFSScheduler", "BackOfTheLine", "Overtaking")
     }
     assert (by_name["FCFSScheduler"][1], by_name["BackOfTheLine"][1]) == ("26", "59")
     assert "ends in step 59 and not in step 26" in text

@@ -79,6 +79,8 @@ QUESTIONS = (
             Mistake([True, 62], "No single gap has 2,000 slots in a row."),
             Mistake([True, 63], "No single gap has 2,000 slots in a row."),
             Mistake([False, 187], "These are the blocks before the request is in."),
+            Mistake([False, 1000], "These are slots. Asked for are whole blocks."),
+            Mistake([False, 992], "These are slots. Asked for are whole blocks."),
             Mistake([False, 0], "All three gaps serve, whatever their size."),
         ),
         "One piece needs one gap; blocks take what is free anywhere.",
@@ -90,8 +92,12 @@ QUESTIONS = (
         1.2,
         (
             Mistake(1.25, "The prompt's step gives the first output: four steps are left.", 0.001),
-            Mistake(4, "Where does the time of a request go here? Most of it is no decode step."),
-            Mistake(5, "Where does the time of a request go here? Most of it is no decode step."),
+            Mistake(
+                4, "Where does the time of a request go here? Most of it is the prompt's step."
+            ),
+            Mistake(
+                5, "Where does the time of a request go here? Most of it is the prompt's step."
+            ),
             Mistake(0.2, "How many times as fast: the time before over the time after.", 0.001),
             Mistake(0.83, "How many times as fast: the time before over the time after.", 0.005),
             Mistake(20, "This is per cent of the time after. Asked for is how many times as fast."),

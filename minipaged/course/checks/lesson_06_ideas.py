@@ -112,6 +112,11 @@ SAYINGS = (
         "when nobody else is in the plan.",
     ),
     (
+        "still holds blocks",
+        "Blocks belong to those that run. grow takes them at once, so ask it last, when nothing "
+        "else can keep the request out.",
+    ),
+    (
         "does not run",
         "A request was preempted or taken off the line and is in the plan all the same. A "
         "preemption shortens self.running while you walk along it: ask for the place of the next "
@@ -153,7 +158,7 @@ def explain(failure: Failure) -> str:
     if failure.fault:
         return _after_a_fault(failure)
     if said:
-        if "does not run" in said and _is_first_victim(failure):
+        if "but it does not run" in said and _is_first_victim(failure):
             return IDEAS["first goes"]
         return _idea_behind(failure) or next((rule for w, rule in SAYINGS if w in said), "")
     return _idea_behind(failure) or RULES.get(failure.operation.method, "")
@@ -176,7 +181,15 @@ def _after_a_fault(failure: Failure) -> str:
             "what it returned."
         )
     if failure.fault == "RuntimeError":
-        return "Only legal moves (exercise 06.1) are allowed, each once."
+        return (
+            "Two things raise it here: a move that is not legal (exercise 06.1), and a `for` over "
+            "a line that gets longer or shorter meanwhile. The exception says which."
+        )
+    if failure.fault == "AttributeError":
+        return (
+            "Compare the name with the task and with the given cell. If it is 'value': a request "
+            "of the engine moves to RequestStatus.RUNNING, not to a text as in exercise 06.1."
+        )
     if failure.fault in ("ValueError", "KeyError", "IndexError"):
         return (
             "A request leaves one line when it enters another, and a loop over a line must expect "
@@ -235,8 +248,13 @@ def picture(case: Case, number: int) -> str:
     lines = []
     for name, line in (("running", desk.running), ("waiting", desk.waiting)):
         words = [
-            f"{row.name} {row.computed} of {row.known} tokens, {row.blocks} blocks" for row in line
+            f"{row.name} {row.computed} of {row.known} tokens, {_blocks(row.blocks)}"
+            for row in line
         ]
         lines.append(f"{name}  {'; '.join(words) or 'nobody'}")
     limits = f"budget {desk.budget}, places {desk.seats}, blocks of {desk.size}"
-    return "\n".join([*lines, f"free     {desk.free} blocks ({limits})"])
+    return "\n".join([*lines, f"free     {_blocks(desk.free)} ({limits})"])
+
+
+def _blocks(count: int) -> str:
+    return f"{count} block{'' if count == 1 else 's'}"

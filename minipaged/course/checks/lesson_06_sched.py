@@ -49,7 +49,7 @@ def _joining() -> list[Case]:
         ),
         _case(
             "one output",
-            "The step that computes the prompt gives the only output (case 5 of the field).",
+            "The step that computes the prompt gives the only output.",
             *(_desk(4), _add("A", 4, 1), _steps(1), _outputs("A")),
         ),
     ]
@@ -118,13 +118,12 @@ def _memory() -> list[Case]:
         _case(
             "it comes back with its outputs",
             "4 blocks of 4. B is preempted after 4 outputs: it computes 5 + 4 tokens on its "
-            "return, and the next output is its fifth (case 16 of the field).",
+            "return, and the next output is its fifth.",
             *(_desk(4), _add("A", 5, 8), _add("B", 5, 6), _steps(10), _outputs("A", "B")),
         ),
         _case(
             "alone in a small pool",
-            "4 blocks of 4, a prompt of 12, 8 outputs asked for. The pool has room for 5 outputs "
-            "(case 2 of the field).",
+            "4 blocks of 4, a prompt of 12, 8 outputs asked for. The pool has room for 5 outputs.",
             *(_desk(4), _add("A", 12, 8), _steps(5), _outputs("A")),
         ),
     ]

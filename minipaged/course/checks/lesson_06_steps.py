@@ -13,12 +13,12 @@ Answer = tuple[int, int]
 
 
 def visible() -> list[Case]:
-    """The claims, then the borders."""
+    """Claims E2, C21 and E7, then the borders."""
     return [
-        _case("claim E2, static", E2, 4, False, "Sixteen answers in batches of four."),
-        _case("claim E2, continuous", E2, 4, True, "The same, each slot refilled at once."),
-        _case("claim C21", [50, 500, 100, 150], 4, False, "One batch of four."),
-        _case("claim E7", [200, 5, 50], 3, False, "One batch of three."),
+        _case("sixteen, static", E2, 4, False, "Sixteen answers in batches of four."),
+        _case("sixteen, continuous", E2, 4, True, "The same, each slot refilled at once."),
+        _case("four, static", [50, 500, 100, 150], 4, False, "One batch of four."),
+        _case("three, static", [200, 5, 50], 3, False, "One batch of three."),
         _case("equal lengths", [7] * 6, 3, True, "Refilling gains nothing: all end together."),
         _case("equal, static", [7] * 6, 3, False, "The same six in two batches."),
         _case(
@@ -85,6 +85,13 @@ def _full_batches(lengths: Sequence[int], slots: int) -> Answer:
     return played(lengths[:whole], slots, False)
 
 
+def _one_batch_short(lengths: Sequence[int], slots: int) -> Answer:
+    """The last batch does not run, and the idle ones are what is left of the other steps."""
+    starts = range(0, len(lengths), slots)
+    steps = sum(max(lengths[k : k + slots]) for k in list(starts)[:-1])
+    return steps, steps * slots - sum(lengths)
+
+
 def _late(lengths: Sequence[int], slots: int) -> Answer:
     """A slot stands empty for a step between two requests."""
     ends = [0] * slots
@@ -141,6 +148,11 @@ MISTAKES: tuple[Mistake, ...] = (
     (
         lambda n, s, r: _full_batches(n, s) if not r else None,
         "The last batch has fewer requests than slots, but it runs like the others.",
+    ),
+    (
+        lambda n, s, r: _one_batch_short(n, s) if not r else None,
+        "The last batch was left out. It may have fewer requests than slots, even a single one, "
+        "and it runs like the others.",
     ),
     (
         lambda n, s, r: (played(n, s, r)[0], sum(n)),

@@ -1,4 +1,4 @@
-# says: Most of it is no decode step
+# says: Most of it is the prompt's step
 def answers():
     return {
         "a": "WAITING to PREEMPTED",
