@@ -4,10 +4,10 @@
 # **The question.** Eight people watch their answers appear, word by word. A ninth sends a document
 # of 4,000 tokens. What do the eight see in the meantime, and can they be spared?
 #
-# Computing a prompt is called *prefill*. Writing on, one token a step, is called *decode*. This
-# lesson puts both into one step and limits what a step may hold. Then you write the scheduler that
-# does so. Allow 60 minutes with the exercises. You need lesson 06: requests that join and leave at
-# every step.
+# Computing a prompt is called *prefill*. Writing on, one token a step, is called *decode*, and a
+# request that does so is *a decode* for short. This lesson puts both into one step and limits what
+# a step may hold. Then you write the scheduler that does so. Allow 60 minutes with the exercises.
+# You need lesson 06: requests that join and leave at every step.
 
 # %% [markdown]
 # ## A number first
@@ -30,9 +30,10 @@
 # tokens are computed in 0.13 ms, while the weights are still being read: 2 + 4.8 = 6.8 ms. 4,000
 # tokens take 65 ms to compute, long after the weights are read: 67 ms. Eight more make it 67.1.
 #
-# So the eight are used to a token every 6.8 milliseconds, and if the document is computed in one
-# step, they wait for 67, in which ten tokens would have come. With a longer document it is longer.
-# *Does it matter whether they are in that step?* No. A token comes out at the step's end.
+# So the eight are used to a token every 6.8 milliseconds. If the document is computed in one step,
+# they wait for 67, in which ten tokens would have come: a *stall*. A longer document makes a longer
+# one. *Does it help to be in that step?* Hardly. A token comes out at the step's end, so whoever is
+# in it waits for it as well. Whoever is not waits for it and for the next step.
 #
 # ## See the stall
 #
@@ -90,7 +91,8 @@ told(run("prefill-first", 8192), 4)
 
 # %% [markdown]
 # In step 10 P is alone: 67.0 ms in which nobody else gets anything. Then all nine decode. Between
-# the token of step 9 and that of step 11 lie 74 ms, eleven times the usual gap.
+# the token of step 9 and that of step 11 lie 74 ms, eleven times the usual gap. (Steps take 7.0 ms
+# from now on and not 6.8: they read P's keys and values as well.)
 #
 # ## Cut it, and share the step
 #
@@ -139,7 +141,7 @@ lines(
     range(first + 1, first + 18),
     series,
     title="What one of the eight notices",
-    xlabel="its token number",
+    xlabel="number of its token, from 0",
     ylabel="gap before it (ms)",
 )
 
@@ -153,9 +155,9 @@ lines(
 # first, because somebody is reading along; prompts fill up.
 #
 # Told like this, the scheduler has to know who is in which stage. Look at a request's two numbers
-# instead: how many of its tokens are *known* (`num_tokens`) and how many are *computed*
-# (`num_computed_tokens`). What is the difference for a new prompt of 300 tokens, one that has
-# computed 200 of them, a request that decodes, one that was preempted with 300 + 40 tokens?
+# instead: how many of its tokens are *known*, prompt and outputs so far (`num_tokens`), and how many
+# are *computed* (`num_computed_tokens`). What is the difference for a new prompt of 300 tokens, one
+# that has computed 200 of them, a request that decodes, one that was preempted with 300 + 40 tokens?
 #
 # 300, 100, 1 and 340. There are no kinds of requests, there is a distance, and every step lets
 # computed chase known. So:
@@ -163,14 +165,14 @@ lines(
 # 1. Those that **run**, in the order of their admission, get min(distance, what is left of the
 #    budget). Who finds no block preempts the last admitted and tries again.
 # 2. If nobody was preempted, those that **wait** are admitted by the same formula, the first one
-#    first, as long as there is budget, a free seat (`max_num_seqs`) and memory for all their known
-#    tokens.
+#    first, as long as there is budget, a free place (`max_num_seqs`) and memory for all their
+#    known tokens.
 # 3. A token is **drawn** only where the last known token was computed.
 #
 # That is vLLM's rule and that of the engine here. It covers more than it was made for. A request
 # that verifies four guessed tokens (lesson 13) has distance 5. A prompt of which 3,000 tokens were
-# found in a cache (lesson 09) has only the rest as its distance. Both are so many tokens of the
-# budget and need no line of code.
+# found in a cache (lesson 09) has only the rest as its distance. To the scheduler both are
+# numbers like any other; neither needs a line of code of its own.
 #
 # *Where did "decodes first" go?* It follows. Whoever is cut has used the budget up, so nobody is
 # admitted behind it before it is through. The one in the middle of its prompt is therefore always
@@ -178,8 +180,9 @@ lines(
 #
 # ## Four small stories
 #
-# Where engines got this wrong, it was in corners like these. Predict each before you run it. The
-# decodes have prompts of one token, and P comes when they have begun.
+# Where engines got this wrong, it was in corners like these. Predict each before you run it. A
+# decode has a prompt of one token and 5 outputs, P has 3 outputs. The decodes come before step 0,
+# P before step 1; in the first story, where it is alone, P comes before step 0.
 
 
 # %%
@@ -216,7 +219,7 @@ from minipaged.viz.widgets import step_through
 step_through(beside_two, step=1)
 
 # %% [markdown]
-# *The last.* Budget 2 does not do for three decodes. In each step two get a token, the first two.
+# *The last.* A budget of 2 is not enough for three decodes. In each step two get a token, the first two.
 # The third begins when they have ended, and P beside it. No step is empty, none is above 2, and
 # nobody waits for ever, because the ones in front end. But whoever stands behind them may wait
 # through a whole answer: keep the budget well above `max_num_seqs`.
@@ -226,8 +229,8 @@ step_through(beside_two, step=1)
 #
 # ## Play with it
 #
-# One bar a step, from P's arrival until it is read. Its height is the milliseconds that the step
-# takes, and so the gap of everybody who decodes.
+# One bar a step, from P's arrival until it is read; under it is the step's number. Its height is the
+# milliseconds that the step takes, and so the gap of everybody who decodes.
 
 # %%
 from minipaged.viz.plots import bars
@@ -238,7 +241,8 @@ def steps_of(budget, decodes, prompt):
     trace = run("unified", budget, decodes, prompt)
     reading = [r for r in trace.steps[ARRIVES:] if r.computed.get("P", prompt) < prompt]
     taken = {"ms": [1000 * record.elapsed for record in reading]}
-    title = f"P's first token after {moments(trace, 'P')[0]:.0f} ms, longest gap {max(taken['ms']):.1f} ms"
+    first, longest = moments(trace, "P")[0], max(taken["ms"])
+    title = f"P's first token after {first:.0f} ms, longest gap {longest:.1f} ms"
     return bars([str(record.step) for record in reading], taken, title=title, ylabel="ms a step")
 
 
@@ -272,8 +276,8 @@ lines(budgets, both, title="A prompt of 4,000 beside 8 decodes", xlabel="budget"
 # From 256 downwards it is the other way round: the gap stays at 7, and P's time doubles each
 # time. Why there? Find the number of tokens whose computing takes as long as reading the weights.
 #
-# 4.8 ms / 16.2 microseconds = 295 tokens. A step with fewer takes no less time, so a chunk below
-# that size only wastes steps. For a GPU that computes less, or a model in 8 bits, the place is
+# The 16.06 is in both times and cancels: 989,000 / 3,350 = 295 tokens. A step with fewer takes no
+# less time, so a chunk below that size only wastes steps. For a GPU that computes less, or a model in 8 bits, the place is
 # another one. The usual way to choose: say how long a gap may be, and take the largest budget that
 # keeps it. That is **exercise 07.3**. You will read of fixed values, 512 for one card and 2,048 for
 # another; with the figures here 2,048 means gaps of 35 ms. Whether that is right depends on what
@@ -291,7 +295,7 @@ lines(budgets, both, title="A prompt of 4,000 beside 8 decodes", xlabel="budget"
 # 2.4 GB, beside 128 of weights. The second cost grows with the square of the prompt:
 
 # %%
-print("prompt    chunks   tokens read   of keys and values   of weights")
+print("prompt    chunks   tokens read      keys and values      weights")
 for prompt_len in (4_000, 16_000, 64_000):
     ends = [*range(512, prompt_len, 512), prompt_len]
     print(
@@ -304,9 +308,9 @@ for prompt_len in (4_000, 16_000, 64_000):
 # is read. On a real card the last chunk of a very long prompt takes longer than the first.
 #
 # > **A claim, recomputed.** *A prompt of 4,000 tokens is read in chunks of 512.* It takes 8 chunks,
-# > and the last one has 416 tokens. That holds for a prompt alone. Drawn beside decodes, as it often
-# > is, a chunk of 512 *and* 32 decodes in a budget of 512 does not work out: the decodes are in the
-# > budget, and 480 remain.
+# > and the last one has 416 tokens. That holds for a prompt alone. A chunk of 512 *and*
+# > 32 decodes in a budget of 512, as pictures often have it, does not work out: the decodes are in
+# > the budget, and 480 remain.
 #
 # The idea is that of Sarathi-Serve (Agrawal and others, OSDI 2024), which measured it: batches
 # without a stall, and much more load served within the same limit on gaps. Another way out is to

@@ -13,7 +13,7 @@
 #
 # `decodes_left` says how many more tokens each decode will write. One that has written its last is
 # gone from the next step on. A decode that found no room in the budget waits, and so does the
-# prompt.
+# prompt. All numbers are at least 1; the list may be empty.
 #
 # Return one number for each step until the whole prompt is computed: its chunk in that step, 0 in a
 # step in which it waits.
@@ -68,13 +68,21 @@ check("07.1", chunks)
 # A request has `num_tokens` (known) and `num_computed_tokens`.
 #
 # **The running ones first**, in their order: min(what is not computed, what is left of the budget).
-# For one that cannot grow, preempt victims until it can. If the victim is the request itself, this
-# part ends. Who was preempted a moment ago is not served.
+# One for which that is 0 is left out, and so is one that was preempted a moment ago. For one that
+# cannot grow, preempt victims until it can. How many tokens it gets stays as it was: the budget
+# that a victim gives back is for those behind. If the victim is the request itself, this part ends.
 #
 # **Then, if nobody was preempted**, the waiting ones, from the first on, as long as there is budget
-# and a seat. The first that may not enter ends it: nobody overtakes.
+# and a place (`max_num_seqs`). The first that may not enter ends it: nobody overtakes.
 #
 # **Draw a token** where a request's last known token is computed, nowhere else.
+#
+# The check uses a desk like that of exercise 06.2: `VictimDesk(your class, blocks, block size,
+# max_num_seqs, budget, victim)`. The last is the place in `running` of whom `choose_victim` names:
+# -1 is the last admitted, 0 the first. `desk.lower(2)` lowers the budget,
+# and at `desk.fail()` the plan is not carried out. `desk.step()` answers with a tuple for each
+# request in the plan: its name, the first token that it computes, how many, and whether a token is
+# drawn.
 
 # %% given=true
 from minipaged.course.bookkeeping import Bookkeeping
@@ -212,14 +220,14 @@ check("07.3", choose_budget)
 # ## 07.4 Questions
 #
 # Answer on paper first; every question takes a minute or two. Then fill in the dict. For a, b, c
-# and f: a step takes 10 ms, and 0.05 ms more for each token in it. 32 requests decode. A prompt of
-# 8,000 tokens arrives.
+# and f: a step takes 10 ms, and 0.05 ms more for each token in it. 32 requests decode and take part
+# in every step. A prompt of 8,000 tokens arrives.
 #
 # - **a.** The prompt is read in one step. What is the longest gap between two tokens of a request
 #   that decodes, in ms?
 # - **b.** No step may have more than 512 tokens. The longest gap now, in ms?
 # - **c.** In how many steps is the prompt read then?
-# - **d.** Another engine, budget 2,048. 40 requests decode; 3 *verify* 4 guessed tokens each
+# - **d.** Another engine, budget 2,048. 40 requests decode; 3 others *verify* 4 guessed tokens each
 #   (lesson 13: each computes its own next token and the guesses). A prompt of 64 tokens waits, and
 #   one of 6,000 behind it. How many tokens of the long prompt are in this step?
 # - **e.** What tells the scheduler how many tokens a request has to compute? One of `"flag"` (one

@@ -21,13 +21,16 @@ from minipaged.course.checks import lesson_07_answers as answers
 from minipaged.course.checks import lesson_07_budget as budgets
 from minipaged.course.checks import lesson_07_chunks as chunks
 from minipaged.course.checks import lesson_07_scheduler as desks
+from minipaged.course.checks import lesson_07_steps as steps
 from minipaged.course.checks.base import Failure, check_of
-from minipaged.course.checks.lesson_07_flaws import FLAWS, Unified
+from minipaged.course.checks.lesson_07_flaws import Unified
+from minipaged.course.checks.lesson_07_words import COMPLAINTS, FLAWS
 from minipaged.sched.scheduler import Scheduler
 from minipaged.simulate import simulate
 from minipaged.workload import Arrival
 
 ROOT = Path(__file__).parents[1]
+FAULTS = ("NameError", "AttributeError", "TypeError")
 LESSON = (ROOT / "lessons/07_chunked_prefill.py").read_text(encoding="utf-8")
 SOLUTION = (ROOT / "solutions/07_chunked_prefill.py").read_text(encoding="utf-8")
 PROSE = " ".join(re.findall(r"^# ?(.*)$", LESSON, re.MULTILINE))
@@ -69,16 +72,17 @@ def printed(cell: str) -> str:
 
 
 def test_the_sums_of_the_first_number_are_those_of_the_cost_model():
-    ms = {tokens: 1000 * budgets.seconds(tokens, tokens) for tokens in (8, 4000, 4008)}
+    ms = {tokens: 1000 * steps.seconds(tokens, tokens) for tokens in (8, 4000, 4008)}
     assert says("Reading the weights takes 16.06 / 3,350 = 4.8 ms, computing a token 16.2 micro")
     assert (round(16.06e3 / 3350, 1), round(16.06e9 / 989e12 * 1e6, 1)) == (4.8, 16.2)
     assert says("2 + 4.8 = 6.8 ms") and round(ms[8], 1) == 6.8
     assert says("4,000 tokens take 65 ms to compute") and round(ms[4000]) == 67
     assert says("Eight more make it 67.1") and round(ms[4008], 1) == 67.1
     assert says("in which ten tokens would have come") and round(ms[4008] / ms[8]) == 10
-    crossing = budgets.COST.weight_bytes / budgets.COST.memory_bandwidth
-    assert says("= 295 tokens")
-    assert int(crossing / (budgets.COST.flop_per_token / budgets.COST.peak_flops)) == 295
+    crossing = steps.COST.weight_bytes / steps.COST.memory_bandwidth
+    assert says("The 16.06 is in both times and cancels: 989,000 / 3,350 = 295 tokens")
+    assert round(989_000 / 3_350) == 295
+    assert int(crossing / (steps.COST.flop_per_token / steps.COST.peak_flops)) == 295
 
 
 def test_the_stall_and_its_end_are_told_as_they_are_printed():
@@ -86,6 +90,7 @@ def test_the_stall_and_its_end_are_told_as_they_are_printed():
     assert says("In step 10 P is alone: 67.0 ms") and "10:  67.0 ms, 1 requests,  4000" in whole
     assert says("lie 74 ms, eleven times the usual gap") and "others 73.9 ms" in whole
     assert round(73.9 / 6.8) == 11
+    assert says("(Steps take 7.0 ms from now on and not 6.8") and "11:   7.0 ms" in whole
     assert says("It has become worse: 87.9 ms") and "others 87.9 ms" in alone
     assert says("512 - 8 = 504 a step: seven chunks of 504 and one of 472")
     assert shared.count("504 of them P's") == 7 and "472 of them P's" in shared
@@ -200,7 +205,7 @@ def test_step_seconds_is_the_simulators_cost_model():
     namespace: dict[str, object] = {}
     exec(re.findall(r"# %% given=true\n(.*?)\n# %%", SOLUTION, re.DOTALL)[1], namespace)
     for tokens, read in ((1, 1), (8, 4_000), (512, 512), (4_008, 5_600), (30, 900_000)):
-        assert namespace["step_seconds"](tokens, read) == budgets.seconds(tokens, read)
+        assert namespace["step_seconds"](tokens, read) == steps.seconds(tokens, read)
 
 
 def test_answers_are_computed_and_told():
@@ -250,6 +255,44 @@ def test_every_failure_has_a_rule_and_a_step_has_a_picture():
             drawn = desks.picture(case, number)
             assert bool(drawn) == (operation.method in ("step", "fail"))
             assert not drawn or "blocks of" in drawn
+
+
+def test_a_complaint_of_the_desk_is_told_by_what_it_comes_from():
+    """Schedulers that do not call `admit`, `put` or `grow` as they have to."""
+
+    class NoAdmit(Unified):
+        def admit(self, request):
+            pass
+
+    class ByHand(Unified):
+        def admit(self, request):
+            self.running.append(self.waiting.popleft())
+
+    class NoPut(Unified):
+        def compute(self, plan, request, num_new, grown):
+            self.left -= num_new
+
+    class PutsMore(Unified):
+        def compute(self, plan, request, num_new, grown):
+            self.put(plan, request, num_new + 8, grown, False)
+
+    class Served(Unified):
+        def in_order(self):
+            return [*self.running, *self.waiting]
+
+        def let_in(self, plan):
+            pass
+
+    cases, words = desks.visible(), dict(COMPLAINTS)
+    for scheduler, complaint in zip((NoAdmit, Served, ByHand, PutsMore, NoPut), words, strict=True):
+        case = cases[0 if scheduler is NoAdmit else 2]
+        answers = desks.answers_of(case, scheduler)
+        number = next(n for n, one in enumerate(answers) if one and type(one[0]) is str)
+        told = desks.explain(Failure(case, number, None, answers[number], ""))
+        assert complaint in answers[number][0] and told == words[complaint]
+    told_of = {fault: desks.explain(Failure(case, 2, None, None, fault)) for fault in FAULTS}
+    assert told_of["NameError"] == told_of["AttributeError"] == ""
+    assert "`grow` returns it" in told_of["TypeError"]
 
 
 def test_no_case_reports_a_fault_of_the_desk():

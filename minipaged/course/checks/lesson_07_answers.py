@@ -33,6 +33,11 @@ QUESTIONS = (
         (
             Mistake(step_ms(PROMPT), "The 32 decodes are in the step as well, a token each.", NEAR),
             Mistake(
+                step_ms(PROMPT) + step_ms(DECODES + 1),
+                "The 32 decodes take part in the prompt's own step, and get a token at its end.",
+                NEAR,
+            ),
+            Mistake(
                 TOKEN_MS * PROMPT,
                 "Every step has its fixed part, and the decodes are in it as well.",
                 NEAR,

@@ -1,60 +1,22 @@
 """07.3 choose_budget(budgets, prompt_len, contexts, limit): the largest budget whose longest step
 stays within a limit.
 
-The oracle asks the simulator's own cost model about a plan for each step. The misconceptions are
-one function with switches.
+The oracle asks the simulator's own cost model about a plan for each step.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from minipaged.course.checks.base import Check, Row
+from minipaged.course.checks.lesson_07_budget_ideas import IDEAS
+from minipaged.course.checks.lesson_07_steps import COST, best, gaps_of
 from minipaged.course.script import Case, Operation
-from minipaged.exec.sim_exec import CostModel
-from minipaged.plan import ScheduledItem, StepPlan
 
-COST = CostModel()
 USUAL = [128, 256, 512, 1024, 2048, 4096]
 FINE = [*range(64, 641, 64)]
-
-
-def seconds(num_tokens: int, num_read: int) -> float:
-    """What the cost model says of a step that computes so many tokens and reads so many."""
-    item = ScheduledItem("", [0] * num_tokens, num_read - num_tokens, 0, [], None, 0)
-    return COST.seconds(StepPlan(0, items=[item]), 16)
-
-
-def steps_of(budget: int, prompt_len: int, contexts: Sequence[int]) -> list[tuple[int, int]]:
-    """(tokens computed, tokens read) of each step until the prompt is computed; [] if never."""
-    count = len(contexts)
-    room = budget - count
-    if room < 1:
-        return []
-    ends = [*range(room, prompt_len, room), prompt_len]
-    starts = [0, *ends[:-1]]
-    return [
-        (count + end - start, sum(contexts) + count * number + end)
-        for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1)
-    ]
-
-
-def gaps_of(budget: int, prompt_len: int, contexts: Sequence[int]) -> list[float]:
-    """How long each of these steps takes."""
-    return [seconds(*step) for step in steps_of(budget, prompt_len, contexts)]
-
-
-def best(budgets: Sequence[int], prompt_len: int, contexts: Sequence[int], limit: float) -> Any:
-    """The largest budget that gets the prompt computed, no step longer than limit; or 0."""
-    fitting = []
-    for budget in budgets:
-        gaps = gaps_of(budget, prompt_len, contexts)
-        if gaps and max(gaps) <= limit:
-            fitting.append(budget)
-    return max(fitting, default=0)
 
 
 def visible() -> list[Case]:
@@ -76,6 +38,11 @@ def visible() -> list[Case]:
         ),
         _case("only too small ones", "100 decodes, and budgets up to 100.", [50, 100], many, 1.0),
         _case("long answers", "24 decodes that have 30,000 tokens each.", FINE, long, 0.035),
+        _case(
+            "answers that grow",
+            "60 decodes and a budget of 64: 1,000 steps, and each decode writes in all of them.",
+            *([64, 2048], [2000] * 60, 0.013),
+        ),
         _case(
             "the end of a long prompt",
             "A prompt of 60,000. Each step reads more of it than the one before.",
@@ -106,7 +73,7 @@ def visible() -> list[Case]:
 
 
 def hidden(seed: int) -> list[Case]:
-    """18 further cases: limits between the longest steps of neighbouring budgets, limits that are
+    """21 further cases: limits between the longest steps of neighbouring budgets, limits that are
     the longest step of one, budgets and limits with which nothing will do."""
     rng = random.Random(f"07.3/{seed}")
     return [make(rng) for make in HIDDEN for _ in range(3)]
@@ -151,13 +118,31 @@ def _long_contexts(rng: random.Random) -> Case:
     return _hidden_case([64, 128, *range(384, 1000, 100)], contexts, limit, 4000)
 
 
+def _growing(rng: random.Random) -> Case:
+    """So many steps that what the decodes write in them takes its time to read. The limit is half
+    a token a decode below the longest."""
+    contexts = [rng.randrange(1500, 2500) for _ in range(rng.randrange(50, 64))]
+    budget, prompt_len = len(contexts) + rng.randrange(3, 6), rng.randrange(2000, 3000)
+    token = COST.kv_bytes_per_token / COST.memory_bandwidth
+    limit = gaps_of(budget, prompt_len, contexts)[-1] - token * len(contexts) / 2
+    return _hidden_case([budget, 4096], contexts, limit, prompt_len)
+
+
 def _too_small(rng: random.Random) -> Case:
     """As many decodes as budget, or more."""
     contexts = _contexts(rng, 64, 90)
     return _hidden_case([16, 32, 48, len(contexts)], contexts, 1.0, rng.randrange(3000, 6000))
 
 
-HIDDEN = (_few_decodes, _many_decodes, _exactly, _late, _long_contexts, _too_small)
+HIDDEN = (
+    _few_decodes,
+    _many_decodes,
+    _exactly,
+    _late,
+    _long_contexts,
+    _growing,
+    _too_small,
+)
 
 
 def _contexts(rng: random.Random, fewest: int, most: int) -> list[int]:
@@ -184,105 +169,6 @@ def _case(
 
 def _oracle(case: Case) -> list[Any]:
     return [best(*operation.args) for operation in case.operations]
-
-
-def _mean(gaps: Sequence[float]) -> float:
-    return sum(gaps) / len(gaps)
-
-
-Steps = Callable[[int, int, Sequence[int]], list[tuple[int, int]]]
-
-
-def _choice(
-    budgets: Sequence[int],
-    prompt_len: int,
-    contexts: Sequence[int],
-    limit: float,
-    *,
-    steps: Steps = steps_of,
-    judge: Callable[[Sequence[float]], float] = max,
-    pick: Callable[[list[int]], Any] = lambda fitting: max(fitting, default=0),
-) -> Any:
-    """The rule with one thing changed: which steps there are, what is compared with the limit, or
-    which of the fitting budgets is taken."""
-    fitting = []
-    for budget in budgets:
-        gaps = [seconds(*step) for step in steps(budget, prompt_len, contexts)]
-        if gaps and judge(gaps) <= limit:
-            fitting.append(budget)
-    return pick(fitting)
-
-
-def _prompt_alone(budget: int, prompt_len: int, contexts: Sequence[int]) -> list[tuple[int, int]]:
-    """What the decodes have behind them is not read."""
-    steps = steps_of(budget, prompt_len, contexts)
-    return [(tokens, read - sum(contexts)) for tokens, read in steps]
-
-
-def _whole_budget(budget: int, prompt_len: int, contexts: Sequence[int]) -> list[tuple[int, int]]:
-    """The decodes come on top of the budget."""
-    return steps_of(budget + len(contexts), prompt_len, contexts)
-
-
-def _never_read(budget: int, prompt_len: int, contexts: Sequence[int]) -> list[tuple[int, int]]:
-    """A budget that decodes use up is taken as well."""
-    return steps_of(budget, prompt_len, contexts) or [(budget, sum(contexts) + budget)]
-
-
-IDEAS: tuple[tuple[Callable[..., Any], str], ...] = (
-    (
-        partial(_choice, judge=_mean),
-        "The mean over the steps was compared with the limit. Whoever waits through the longest "
-        "step is not helped by the others: take the longest.",
-    ),
-    (
-        partial(_choice, judge=lambda gaps: gaps[0]),
-        "Only the first step was looked at, or what a step reads did not grow. Each step reads all "
-        "that the prompt's chunks before it have stored, so a later one can be longer.",
-    ),
-    (
-        partial(_choice, judge=lambda gaps: gaps[-1]),
-        "Only the last step was looked at. Its chunk is what is left over, often the shortest.",
-    ),
-    (
-        partial(_choice, judge=sum),
-        "The steps were added up. That is how long the prompt takes; a decode gets a token at the "
-        "end of each step and waits for one step at a time.",
-    ),
-    (
-        partial(_choice, pick=lambda fitting: min(fitting, default=0)),
-        "This is the smallest budget within the limit. The largest one has the prompt computed in "
-        "the fewest steps.",
-    ),
-    (
-        partial(_choice, pick=lambda fitting: fitting[-1] if fitting else 0),
-        "The last one in the list that fits was taken. The budgets stand in any order.",
-    ),
-    (
-        partial(_choice, pick=lambda fitting: fitting[0] if fitting else 0),
-        "The first one in the list that fits was taken. Look at all of them.",
-    ),
-    (
-        lambda budgets, prompt_len, contexts, limit: (
-            best(budgets, prompt_len, contexts, limit) or min(budgets)
-        ),
-        "Where no budget will do, one was chosen all the same. The answer is 0 then.",
-    ),
-    (
-        partial(_choice, steps=_whole_budget),
-        "The budget is for all together: the decodes take one token each, and the prompt has what "
-        "is left.",
-    ),
-    (
-        partial(_choice, steps=_prompt_alone),
-        "The decodes read as well: each of them all the tokens of its own context.",
-    ),
-    (
-        partial(_choice, steps=_never_read),
-        "A budget that the decodes use up whole never gets the prompt computed. It is no choice, "
-        "however short the steps.",
-    ),
-)
 
 
 def diagnose(rows: Sequence[Row]) -> str:

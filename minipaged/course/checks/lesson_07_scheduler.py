@@ -15,7 +15,16 @@ from typing import Any, NamedTuple
 
 from minipaged.course import plain
 from minipaged.course.checks.base import Check, Failure
-from minipaged.course.checks.lesson_07_flaws import BUDGET_KEPT, DRAWN_EARLY, FLAWS
+from minipaged.course.checks.lesson_07_words import (
+    BUDGET_KEPT,
+    DRAWN_EARLY,
+    FLAWS,
+    FORM,
+    RULES,
+    SHARED_AGAIN,
+    of_complaint,
+    of_fault,
+)
 from minipaged.course.fixture_victims import VictimDesk
 from minipaged.course.script import Case, Operation, run
 from minipaged.sched.scheduler import Scheduler
@@ -34,7 +43,7 @@ class Desk(NamedTuple):
 
 
 def visible() -> list[Case]:
-    """Chunks, decodes beside them, seats; then memory that runs out."""
+    """Chunks, decodes beside them, places; then memory that runs out."""
     return [*_with_room(), *_under_pressure()]
 
 
@@ -76,7 +85,7 @@ def _with_room() -> Iterator[Case]:
         *(Desk(), "A1,4 B1,5 C1,3 step low2 step*6 queues"),
     )
     yield _case(
-        "no seat",
+        "no place",
         "Two may run at once, three have come.",
         *(Desk(seats=2, budget=20), "A5,2 B3,4 C4,2 step*5 queues"),
     )
@@ -116,6 +125,12 @@ def _under_pressure() -> Iterator[Case]:
         *(Desk(7, 2, budget=3, victim=0), "A1,8 B1,10 C7,6 step*7"),
     )
     yield _case(
+        "a chunk makes room",
+        "Budget 3. C's chunk finds no block, and the first in line goes. The chunk has one token, "
+        "as before.",
+        *(Desk(5, 3, budget=3, victim=0), "A1,8 B1,8 C7,4 step*6"),
+    )
+    yield _case(
         "a prompt that does not fit yet",
         "B needs three blocks and one is free. C would fit. Nobody overtakes.",
         *(Desk(4, 4, budget=30), "A9,3 step B11,2 C2,2 step*3 queues step*2"),
@@ -139,7 +154,7 @@ def _days(seed: int) -> tuple[Case, ...]:
     tight = [_tight(rng, budget, victim) for budget in (4, 12) for victim in (-1, -1, 0)]
     seats = [_roomy(rng, rng.randrange(1, 3), 12) for _ in range(3)]
     small = [_roomy(rng, 8, rng.randrange(2, 4)) for _ in range(2)]
-    given = [_until(_planned_victim, rng, BUDGET_KEPT) for _ in range(2)]
+    given = [_until(_planned_victim, rng, flaw) for flaw in (BUDGET_KEPT, SHARED_AGAIN)]
     again = [_until(_back_in_chunks, rng, DRAWN_EARLY) for _ in range(3)]
     return (*tight, *seats, *small, *given, *again)
 
@@ -234,31 +249,17 @@ def _oracle(case: Case) -> list[Any]:
     return [answer for operation, answer in pairs if not operation.keep]
 
 
-RULES = {
-    "step": (
-        "A step shares one budget. Those that run get min(tokens not computed, budget left), in "
-        "the order of their admission; then those that wait, if nobody was preempted. A token is "
-        "drawn where the last known token is computed, and nowhere else."
-    ),
-    "queues": (
-        "Admitted requests stand in `running` in the order of their admission. A victim gives its "
-        "blocks back and waits first in line."
-    ),
-}
-FORM = "UnifiedScheduler is made with (config, manager, victim=…, admission=…, order=…)."
-
-
 def explain(failure: Failure) -> str:
-    """The flaw that gives this very answer, and the rule."""
+    """The flaw that gives this very answer, what a complaint comes from, or the rule."""
     if failure.operation.keep:
         return FORM
     rule = RULES.get(failure.operation.method, RULES["step"])
     if failure.fault:
-        return rule
+        return of_fault(failure.fault, rule)
     for flaw, sentence in FLAWS:
         if _gives(flaw, failure):
             return sentence
-    return rule
+    return of_complaint(failure.got) or rule
 
 
 def _gives(flaw: Any, failure: Failure) -> bool:
@@ -276,7 +277,7 @@ def picture(case: Case, number: int) -> str:
         getattr(desk, operation.method)(*operation.args)
     config, pool = desk.config, desk.manager.pool
     lines = [
-        f"budget {config.max_num_batched_tokens}, seats {config.max_num_seqs}, "
+        f"budget {config.max_num_batched_tokens}, places {config.max_num_seqs}, "
         f"{pool.num_free} of {pool.num_blocks} blocks of {desk.manager.block_size} free"
     ]
     for queue in ("running", "waiting"):

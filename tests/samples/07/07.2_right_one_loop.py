@@ -11,16 +11,15 @@ class UnifiedScheduler(SchedulerParts):
                 break
             request = self.waiting[0] if is_new else self.running[place]
             behind = request.num_tokens - request.num_computed_tokens
-            grown = self.manager.grow(request, min(behind, left))
-            if grown is None:
+            share = min(behind, left)
+            while (grown := self.manager.grow(request, share)) is None:
                 victim = self.choose_victim(self.running, request)
                 self.preempt(victim, plan)
                 if victim is request:
-                    break
-                continue
+                    return plan
             if is_new:
                 self.admit(request)
-            self.put(plan, request, min(behind, left), grown, behind <= left)
+            self.put(plan, request, share, grown, share == behind)
         return plan
 
     def can_admit(self):
