@@ -51,8 +51,8 @@ step_through(trace, step=6)
 # numbers that the scheduler keeps. What is gone is the keys and values of the 11 that were
 # computed. B returns in step 13, when A is done, and computes all 12 known tokens in two steps,
 # prompt and outputs alike, as if they were one longer prompt. The step that computes the last of
-# them samples its fifth output. (That is case 16 of this course's list of faults met in the field,
-# FastDeploy #3080 and nano-vllm #144.)
+# them samples its fifth output. (A return like this one is case 16 of this course's list of faults
+# met in the field: FastDeploy #3080, nano-vllm #144.)
 #
 # *Does it come out the same?* The next token depends on the tokens before it and on nothing else.
 # So B's user sees a pause, and the same words.
@@ -71,7 +71,7 @@ def tokens_of(trace):
 
 
 def figures(trace):
-    """Steps, preemptions, tokens computed again, blocks moved out, longest gap between outputs."""
+    """Steps, preemptions, tokens computed again, blocks moved out, longest gap in steps."""
     kinds = Counter(event.kind for record in trace.steps for event in record.events)
     done, last = {}, {}
     again = gap = 0
@@ -87,8 +87,10 @@ def figures(trace):
     return len(trace.steps), kinds["preempted"], again, moved, gap
 
 
+roomy = simulate(work, **small | {"num_blocks": 10})
 print("steps, preempted, again, moved, longest gap:", figures(trace))
-print("same tokens as with room for both:", tokens_of(trace) == tokens_of(simulate(work)))
+print("the same with 10 blocks, room for both:     ", figures(roomy))
+print("same tokens as with room for both:", tokens_of(trace) == tokens_of(roomy))
 
 # %% [markdown]
 # 22 steps; with room for both it is 14. 11 tokens are computed twice. And B's user, who got a token
@@ -102,13 +104,13 @@ print("same tokens as with room for both:", tokens_of(trace) == tokens_of(simula
 #
 # 400, 400 and 3,000. "Drop the longest" sounds right, because it frees the most, and it throws away
 # the most work. Now let C have a prompt of 5,000 tokens, all computed. The last admitted costs
-# 5,000, the fewest computed 1,200. So the *last* is not the *smallest*. What the rule guarantees is
-# something else: the first in line is never taken while others run, so it moves on, ends, and gives
-# its blocks back.
+# 5,000, the fewest computed 1,200. So the *last* is not the *smallest*. What taking the last
+# guarantees is something else: the first in line is never taken while others run, so it moves on,
+# ends, and gives its blocks back.
 #
 # A fourth rule is the *lowest priority*, for servers where some users matter more. What do the
-# rules cost in a run? Sixteen requests with short and long prompts, 48 blocks; four such workloads
-# added up.
+# first three cost in a run? Sixteen requests with short and long prompts, 48 blocks of 4; four such
+# workloads added up.
 
 # %%
 import random
@@ -119,7 +121,7 @@ def mixed(seed):
     return [(draw.choice([8, 16, 64]), draw.randrange(8, 60)) for _ in range(16)]
 
 
-print(f"{'victim':20}steps  preempted  again")
+print(f"{'victim':20}steps  preempted  tokens again")
 for victim in ("last-admitted", "fewest-computed", "most-blocks"):
     rows = [
         figures(
@@ -130,7 +132,7 @@ for victim in ("last-admitted", "fewest-computed", "most-blocks"):
         for seed in range(4)
     ]
     steps, preempted, again, *_ = map(sum, zip(*rows, strict=True))
-    print(f"{victim:20}{steps:5}{preempted:11}{again:7}")
+    print(f"{victim:20}{steps:5}{preempted:11}{again:14}")
 
 # %% [markdown]
 # Most blocks: the fewest preemptions, the most work, the most steps. Fewest computed gives up the
@@ -143,9 +145,11 @@ for victim in ("last-admitted", "fewest-computed", "most-blocks"):
 # ## Two ways to lose nothing
 #
 # The victim's keys and values can be dropped and computed again (*recompute*), or copied to the
-# host's memory and back later (*swap*). Which takes less time? Do the sum for Llama-2-7B and 1,000
-# tokens: 524,288 bytes a token (lesson 01), a bus (PCIe 4.0) that carries 32 GB/s in one direction,
-# 6.738·10⁹ parameters, 2 FLOP for each parameter and token, and a device that reaches 500 TFLOP/s.
+# memory of the *host*, the computer in which the GPU sits, and back later (*swap*). Which takes less
+# time? Do the sum for Llama-2-7B and 1,000 tokens: 524,288 bytes a token (lesson 01); a *bus*, the
+# line between host and GPU (PCIe 4.0), that carries 32 GB/s in one direction; 6.738·10⁹ parameters,
+# each of which costs a token 2 *FLOP* (a multiplication and an addition); a device that reaches 500
+# TFLOP/s, 500·10¹² a second.
 #
 # Out and in: 2 · 1,000 · 524,288 / 32·10⁹ s = 32.8 ms. Again: 2 · 1,000 · 6.738·10⁹ / 500·10¹² s =
 # 27.0 ms. It should be computed again. And the 70B, with ten times as many parameters?
@@ -174,15 +178,17 @@ for name, (parameters, *_, kv_bytes) in models.items():
     print(f"{name:18}{1e3 * swap:8.1f}{1e3 * again:11.1f}{parameters / kv_bytes:22,.0f}")
 
 # %% [markdown]
-# > **A claim, recomputed.** *Small models recompute, 70B swaps* (claim C4). Of these five only the
-# > oldest 7B recomputes, 13B is a tie, and the smallest of all swaps. S cancels: recompute wins
-# > while parameters per byte of a token stay below 500·10¹² / 32·10⁹ = 15,625. Llama-3-8B is larger
-# > than Llama-2-7B and has a quarter of its bytes a token, so moving is four times cheaper. It is
-# > the layout of attention that decides, not the size.
+# > **A claim, recomputed.** *Small models recompute, 70B swaps* (claim C4). Of these five only
+# > Llama-2-7B recomputes, 13B is nearly a tie, and the smallest of all swaps. Both times grow with
+# > the number of tokens, so it cancels: recompute wins while parameters per byte of a token stay
+# > below 500·10¹² / 32·10⁹ = 15,625. Llama-3-8B is larger than Llama-2-7B and has a quarter of its
+# > bytes a token, so moving is four times cheaper. Whether heads share keys and values decides, not
+# > the size.
 #
-# *Does S cancel?* Nearly. Each token also reads all tokens before it: 2 · layers · hidden size · S²
-# FLOP for S tokens together, as each sees half of them on average (claim C5). For the 70B that is
-# 1.9 % on top at 2,048 tokens. How much is it at 16,384? And at 131,072?
+# *Does it cancel?* Nearly. Each token also reads all tokens before it: 2 · layers · hidden size ·
+# S² FLOP for S tokens together, as each sees half of them on average (claim C5). (The *hidden size*
+# is how many numbers a token has between two layers.) For the 70B that is 1.9 % on top at 2,048
+# tokens. How much is it at 16,384? And at 131,072?
 #
 # Eight times 1.9 is 15 %, and eight times that is 122 %. Long contexts favour moving. So even the
 # 7B has a *crossover*, a length from which on it should move:
@@ -236,8 +242,8 @@ explore(
 # next steps, from everybody who runs. **Exercise 08.2** is this sum, with a price for each block.
 #
 # *Can a request be swapped for ever?* `max_preemptions` limits how often; after that it is
-# recomputed. Count with *whom*? If the scheduler counts, three preemptions of A use up what B was
-# promised. The count belongs to the request (claim C14).
+# recomputed. Where is the count kept? If the scheduler has one for all, three preemptions of A use
+# up what B was promised. It belongs to the request (claim C14).
 #
 # ## Thrash
 #
@@ -255,9 +261,17 @@ lines(range(22), held, title="admission by the first chunk", xlabel="step", ylab
 
 # %% [markdown]
 # B is let in because 5 tokens fit, and then finds no block for the rest: out again. It comes in
-# twice for nothing, 5 tokens each, and 21 are computed twice in place of 11. An engine that spends
-# its time on taking back what it has just given *thrashes* (case 15, vLLM #28018). All in all
-# it still takes 22 steps, because A never stops. Remedies, one by one:
+# twice for nothing, 5 tokens each, and 21 tokens are computed again in place of 11. An engine that
+# spends its time on taking back what it has just given *thrashes* (case 15, vLLM #28018). All in
+# all it still takes 22 steps, because A never stops.
+#
+# Remedies, one by one. Besides waiting for room for all known tokens there are:
+#
+# - **headroom**: an admission has to leave so many blocks free;
+# - **water marks**, low and high: limits on the free blocks, see below;
+# - **back-off**: whoever was preempted stays out for so many steps, and twice as long the next
+#   time;
+# - **swap**, here to 6 blocks of the host.
 
 # %%
 remedies = {
@@ -271,17 +285,16 @@ remedies = {
     "back-off 4": chunk | {"backoff_steps": 4},
     "swap": chunk | {"preemption": "swap", "num_host_blocks": 6},
 }
-print("                  steps  preempted  again  moved")
+print("                  steps  preempted  tokens again  blocks moved out")
 for name, options in remedies.items():
     steps, preempted, again, moved, _ = figures(simulate(work, **options))
-    print(f"{name:18}{steps:5}{preempted:11}{again:7}{moved:7}")
+    print(f"{name:18}{steps:5}{preempted:11}{again:14}{moved:18}")
 
 # %% [markdown]
-# - **All known tokens**, or one block of **headroom** left over: 1 preemption.
-# - **Back-off**: whoever was preempted stays out for some steps, and twice as long the next time.
-#   With 2 it comes too early once more; with 4 it does not return before A is done.
-# - **Swap**: B's 3 blocks are moved out and in, nothing is computed again, and one step is saved.
-# - **Water marks** made it worse. Why?
+# All known tokens, one block of headroom, or a high mark alone: 1 preemption. With a back-off of 2
+# B comes too early once more; with 4 it does not return before A is done. With swap B's 3 blocks
+# are moved out and in, nothing is computed again, and one step is saved. Two marks take more steps
+# than none. Why?
 #
 # ## Two marks
 #
@@ -289,18 +302,19 @@ for name, options in remedies.items():
 # and stops at 21. Both marks count *free* blocks (claim C15; read as used blocks, the rule is
 # backwards):
 #
-# - fewer than the **low** mark: a running request has to leave, before anybody lacks a block;
-# - fewer than the **high** mark: nobody enters;
-# - between them: neither.
+# - fewer than the **low** mark: nobody enters, and a running request has to leave, before anybody
+#   lacks a block;
+# - the low mark or more, but fewer than the **high** mark: nobody enters, nobody has to leave;
+# - the high mark or more: others may enter.
 #
 # 1,000 blocks, marks 50 and 200. What happens with 30, 120 and 250 free? Preempt; hold; admit.
 #
-# Now the two lines of the table that are worse. Because of the low mark B has to leave as soon as
-# no block is free, in step 4, although nobody needs one before step 6. That is the price of such a
-# mark. And with 1 and 2 there is more: the gate looks at what is free *before* an admission. 2 are
-# free, the high mark is 2, B takes both, 0 are left, and in the next step somebody has to go: B. A
-# gate must also ask what it will leave. **Exercise 08.3** is a gate that does. One block of
-# headroom has the same effect here:
+# Now the two lines with two marks. Because of the low mark B has to leave as soon as no block is
+# free, in step 4, although nobody needs one before step 6. That is the price of such a mark. And
+# with 1 and 2 there is more: the *gate*, which says who may enter, looks at what is free *before*
+# an admission. 2 are free, the high mark is 2, B takes both, 0 are left, and in the next step
+# somebody has to go: B. A gate must also ask what it will leave. **Exercise 08.3** is a gate that
+# does. One block of headroom has the same effect here:
 
 # %%
 for headroom in (0, 1):
@@ -320,9 +334,9 @@ for headroom in (0, 1):
 # anybody back. Take 24 requests whose prompts fill 10 blocks of 16 and whose end fills 15, and 90
 # blocks. How many fit at the beginning, how many at the end? 9 and 6. Does it harm to let in 9?
 #
-# The picture has three engines: the reference; the same, admitting by the first chunk; and that
-# one, dropping the one with the most blocks. Time is that of the simulator's model of an H100 with
-# Llama-3-8B.
+# The picture has three engines: the reference (all known tokens have to fit, the last admitted
+# goes); the same, admitting by the first chunk; and that one, dropping the one with the most
+# blocks. Time is that of the simulator's model of an H100 with Llama-3-8B.
 
 # %%
 many = [(160, 80)] * 24
@@ -347,9 +361,9 @@ lines(limits, speed, title="output tokens a second", xlabel="max_num_seqs", log_
 
 # %% [markdown]
 # Up to 6 all three are the same: nobody is preempted, and each request more brings speed. From 7 on
-# more is promised than there is. The reference gains nothing and computes a fifth more than is
-# needed. The second computes nearly twice as much, 10,583 tokens for 5,736. In the third it is
-# three times as much, and the speed falls by 13 %.
+# more is promised than there is. The reference gains nothing, and with a limit of 24 it computes a
+# fifth more than is needed. The second computes nearly twice as much, 10,583 tokens for 5,736, at
+# hardly another speed. In the third it is three times as much, and the speed falls by 13 %.
 #
 # *Only 13 %?* Here a step's time is mostly reading the weights, so extra tokens in it are nearly
 # free. On a machine that is busy computing they are not: there the third engine would do a third of
@@ -359,7 +373,9 @@ lines(limits, speed, title="output tokens a second", xlabel="max_num_seqs", log_
 # What does a reserve buy? The same 24 with max_num_seqs 16:
 
 # %%
-print("                        preempted  again  longest gap  tokens a second")
+print(
+    "                        preempted  tokens again  longest gap (steps)  output tokens a second"
+)
 for name, options in {
     "reference": {},
     "headroom 9": {"admission_headroom": 9},
@@ -371,7 +387,7 @@ for name, options in {
 }.items():
     trace = simulate(many, max_num_seqs=16, **pool, **options)
     _, preempted, again, _, gap = figures(trace)
-    print(f"{name:24}{preempted:9}{again:7}{gap:13}{24 * 80 / trace.steps[-1].time:17.0f}")
+    print(f"{name:24}{preempted:9}{again:14}{gap:21}{24 * 80 / trace.steps[-1].time:24.0f}")
 
 # %% [markdown]
 # With 20 blocks of headroom nobody is preempted, and nobody waits more than a step for the next
@@ -379,9 +395,10 @@ for name, options in {
 # sentence. Which of the two is better depends on who reads.
 #
 # *And a request that is too long for the whole pool?* Alone in 4 blocks of 4, a prompt of 12 with 8
-# outputs to come ends after 5 of them, with reason `length`: 12 + 5 - 1 = 16 slots (case 2). There
-# is nobody to preempt but itself, and that would change nothing, however often it is done. Of
-# `max_tokens`, `max_model_len` and the pool the tightest ends a request.
+# outputs to come ends after 5 of them, because 12 + 5 - 1 = 16 slots (case 2). The reason that the
+# engine gives is `length`: a limit was reached. There is nobody to preempt but itself, and that
+# would change nothing, however often it is done. Of `max_tokens`, `max_model_len` and the pool the
+# tightest ends a request.
 #
 # ## Where this is in other engines
 #

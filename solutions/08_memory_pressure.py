@@ -48,8 +48,8 @@ check("08.1", choose_victim)
 # - A token takes 2 FLOP a parameter; S tokens together take another 2 · layers · hidden size · S²
 #   for attention. The device reaches `peak_flops` FLOP a second.
 #
-# Here are the costs of three models on one machine, as dictionaries. The engine calls your function
-# with two arguments, so the third has a default.
+# Here are three sets of costs, as dictionaries; in `SLOW_COPIES` a block is 64 pieces of 5 µs, as
+# in the lesson. The engine calls your function with two arguments, so the third has a default.
 
 # %% given=true
 LLAMA_3_8B = {
@@ -139,22 +139,23 @@ check("08.3", WaterMarks)
 #
 # Answer on paper first. Then fill in the dict.
 #
-# - **a.** Running, in order of admission: A with 3,000 computed tokens, B with 1,200, C with 400.
+# - **a.** Running, in order of admission: A with 2,400 computed tokens, B with 700, C with 900.
 #   One block is missing. How many tokens are computed again if the longest goes, how many if the
 #   last admitted goes? A list of two numbers.
 # - **b.** A request with a prompt of 5 has written three outputs when it is preempted, by
 #   recompute. How many tokens does it compute when it comes back, and what has become of its
 #   outputs: `"kept"` or `"lost"`? A list: a number and a word.
-# - **c.** 32 GB/s to the host, 500 TFLOP/s, attention left out. Llama-2-7B has 6.738·10⁹ parameters
-#   and 524,288 bytes a token, Llama-3-8B 8.030·10⁹ and 131,072, Llama-3-70B 70.554·10⁹ and 327,680.
-#   For which of them is it cheaper to recompute? A list of names, written as here.
-# - **d.** Llama-3-70B, a context of 16,384 tokens. How many ms does it take to move it out *and* in
-#   at 32 GB/s? One decimal.
+# - **c.** A slower bus, 16 GB/s; 500 TFLOP/s, attention left out. Llama-2-7B has 6.738·10⁹
+#   parameters and 524,288 bytes a token, Llama-2-13B 13.016·10⁹ and 819,200, Llama-3-8B 8.030·10⁹
+#   and 131,072. For which of them does recomputing take less time? A list of names, written and
+#   ordered as here.
+# - **d.** Llama-2-13B, 6,000 computed tokens. How many ms does it take to move them out *and* in at
+#   32 GB/s? One decimal.
 # - **e.** 1,000 blocks of 16, `max_num_seqs` 256, a budget that is large enough, no reserve of any
 #   kind. 256 requests wait, each with a prompt of 160 tokens, and each ends at 640 tokens. How many
 #   are admitted in the first step? How many can be there at full length at once? A list.
-# - **f.** A pool of 1,000 blocks has a low mark of 50 and a high mark of 200, both of free blocks,
-#   and 120 are free. Does the engine `"admit"`, `"preempt"` (before a block is missing) or `"hold"`
+# - **f.** A pool of 800 blocks has a low mark of 40 and a high mark of 150, both of free blocks,
+#   and 90 are free. Does the engine `"admit"`, `"preempt"` (before a block is missing) or `"hold"`
 #   (neither)?
 # - **g.** The rule is: below 3 preemptions swap, from 3 on recompute. A is preempted three times,
 #   then B for the first time. What becomes of B if the scheduler keeps one count? And if each
@@ -168,10 +169,10 @@ def answers():
     """Your answers, by letter: numbers for d and h, a word for f, lists for the others."""
     ### BEGIN SOLUTION
     return {
-        "a": [3000, 400],
+        "a": [2400, 900],
         "b": [8, "kept"],
-        "c": ["Llama-2-7B"],
-        "d": 335.5,
+        "c": ["Llama-2-7B", "Llama-2-13B"],
+        "d": 307.2,
         "e": [100, 25],
         "f": "hold",
         "g": ["recompute", "swap"],

@@ -8,14 +8,15 @@ QUESTIONS = (
     Question(
         "a",
         "who goes, and what it costs",
-        "A has 3,000 computed tokens, B 1,200, C 400; admitted in this order. Tokens computed "
+        "A has 2,400 computed tokens, B 700, C 900; admitted in this order. Tokens computed "
         "again if the longest goes; if the last admitted goes.",
-        [3000, 400],
+        [2400, 900],
         (
-            Mistake([400, 3000], "The right two numbers, the other way round."),
-            Mistake([3000, 1200], "C was admitted after B."),
+            Mistake([900, 2400], "The right two numbers, the other way round."),
+            Mistake([2400, 700], "B has the fewest, but C was admitted after B."),
+            Mistake([1, 1], "A victim loses all its blocks, not only the one that is missing."),
             Mistake([16, 16], "A victim loses all its blocks, not only the one that is missing."),
-            Mistake([1600, 4200], "What is lost is the victim's own work, not that of the others."),
+            Mistake([1600, 3100], "What is lost is the victim's own work, not that of the others."),
         ),
         "A victim computes again all that it had computed.",
     ),
@@ -44,38 +45,43 @@ QUESTIONS = (
     Question(
         "c",
         "whom to compute again",
-        "32 GB/s, 500 TFLOP/s, no attention. Llama-2-7B, Llama-3-8B and Llama-3-70B: for which is "
-        "computing again cheaper?",
-        ["Llama-2-7B"],
+        "16 GB/s, 500 TFLOP/s, no attention. Llama-2-7B, Llama-2-13B and Llama-3-8B: for which "
+        "does computing again take less time?",
+        ["Llama-2-7B", "Llama-2-13B"],
         (
+            Mistake(["Llama-2-13B", "Llama-2-7B"], "The right two names. Write them in order."),
             Mistake(
                 ["Llama-2-7B", "Llama-3-8B"],
                 "The size of a model does not decide. Compare the bytes of a token: 524,288 in the "
                 "first, 131,072 in the second.",
             ),
             Mistake(
-                ["Llama-3-8B", "Llama-3-70B"],
-                "For these two moving is cheaper: they have few bytes a token.",
+                ["Llama-2-7B"],
+                "This is for a bus of 32 GB/s. Here moving takes twice as long, computing does "
+                "not.",
             ),
             Mistake(
-                ["Llama-3-70B"],
-                "It has the most parameters, so it computes longest: 282 ms for 1,000 tokens.",
+                ["Llama-3-8B"], "It has few bytes a token: moving 1,000 of them takes 16.4 ms."
             ),
-            Mistake([], "Compute both sums for the 7B: one of them is 27.0 ms for 1,000 tokens."),
+            Mistake(
+                ["Llama-2-7B", "Llama-2-13B", "Llama-3-8B"],
+                "One of them has few bytes a token, and moves in less time than it computes.",
+            ),
+            Mistake([], "Do both sums for the 7B: computing takes 27.0 ms for 1,000 tokens."),
         ),
-        "Computing is cheaper while parameters per byte of a token stay below FLOP/s per byte/s.",
+        "Computing takes less while parameters per byte of a token stay below FLOP/s per byte/s.",
     ),
     Question(
         "d",
         "a long context out and in",
-        "Llama-3-70B, 327,680 bytes a token, 16,384 tokens, 32 GB/s: ms out and in.",
-        335.5,
+        "Llama-2-13B, 819,200 bytes a token, 6,000 tokens, 32 GB/s: ms out and in.",
+        307.2,
         (
-            Mistake(167.8, "This is one way. It has to come back.", 1.0),
-            Mistake(312.5, "This is for 5 GB. Multiply the tokens with the bytes first.", 1.0),
-            Mistake(156.25, "This is one way, and for 5 GB: multiply tokens and bytes first.", 1.0),
-            Mistake(327.7, "This is for 16,000 tokens.", 1.0),
-            Mistake(0.3355, "Asked for are milliseconds.", 0.001),
+            Mistake(153.6, "This is one way. It has to come back.", 1.0),
+            Mistake(312.5, "This is for 5 GB. Multiply the tokens with the bytes first.", 0.9),
+            Mistake(156.25, "This is one way, and for 5 GB: multiply tokens and bytes first.", 0.9),
+            Mistake(314.6, "This is for 6,144 tokens.", 0.9),
+            Mistake(0.3072, "Asked for are milliseconds.", 0.001),
         ),
         "2 * tokens * bytes a token / bytes a second.",
         0.6,
@@ -100,13 +106,13 @@ QUESTIONS = (
     Question(
         "f",
         "water marks",
-        "1,000 blocks; low mark 50, high mark 200, both of free blocks; 120 are free.",
+        "800 blocks; low mark 40, high mark 150, both of free blocks; 90 are free.",
         "hold",
         (
-            Mistake("admit", "120 is below the high mark: nobody enters."),
+            Mistake("admit", "90 is below the high mark: nobody enters."),
             Mistake(
                 "preempt",
-                "120 is above the low mark: nobody has to leave. This reads the marks as blocks "
+                "90 is above the low mark: nobody has to leave. This reads the marks as blocks "
                 "in use.",
             ),
         ),

@@ -92,15 +92,19 @@ IDEAS: tuple[tuple[Callable[[Victim], Any], str], ...] = (
         lambda one: "recompute",
         "This always computes again. Compare seconds: for many models moving takes less.",
     ),
-    (lambda one: "swap", "This always moves. Compare seconds: sometimes computing takes less."),
+    (
+        lambda one: "swap",
+        "This always moves, or does not look at the costs that it is given. Compare seconds: "
+        "sometimes computing takes less.",
+    ),
     (
         lambda one: say(moving(one, ways=1), computing(one)),
         "Moving was counted one way. What goes to the host has to come back.",
     ),
     (
         lambda one: say(moving(one), computing(one, attention=Fraction(0))),
-        "Attention is missing. Each token reads all before it, so its part grows with the square "
-        "of the number of tokens.",
+        "Attention is missing, or too small by far. Each token reads all before it, so its part "
+        "grows with the square of the number of tokens.",
     ),
     (
         lambda one: say(moving(one), computing(one, attention=Fraction(4))),
@@ -113,6 +117,11 @@ IDEAS: tuple[tuple[Callable[[Victim], Any], str], ...] = (
     (
         lambda one: say(moving(one), computing(one, known=True)),
         "Known tokens were counted. Only what the victim has computed is moved or computed again.",
+    ),
+    (
+        lambda one: say(moving(one._replace(computed=16 * one.blocks)), computing(one)),
+        "Whole blocks of 16 were moved. The bytes that count are those of the computed tokens: the "
+        "last block may be nearly empty.",
     ),
     (
         lambda one: say(moving(one, blocks=False), computing(one)),
@@ -204,7 +213,7 @@ def _against(rng: random.Random, idea: Callable[[Victim], Any]) -> Victim:
 
 def _random_victim(rng: random.Random) -> Victim:
     """A model of random shape, with a bus about as fast as computing its tokens again."""
-    computed = rng.randrange(50, 20_000)
+    computed = rng.choice((rng.randrange(50, 20_000), rng.randrange(17, 200)))
     layers, hidden_size = rng.randrange(8, 100), 64 * rng.randrange(4, 130)
     costs = _costs(rng.randrange(10**8, 10**11), layers, hidden_size, 1)
     costs["peak_flops"] = rng.randrange(50, 1000) * 10**12
@@ -254,7 +263,8 @@ def picture(case: Case, number: int) -> str:
         return ""
     _, computed, known, _ = case.operations[0].args[0][0]
     _, blocks, costs = case.operations[2].args
-    lines = [f"computed {computed:,} of {known:,} known tokens, {blocks:,} blocks"]
+    held = "block" if blocks == 1 else "blocks"
+    lines = [f"computed {computed:,} of {known:,} known tokens, {blocks:,} {held}"]
     return "\n".join(lines + [f"{name:20}{value:>22,}" for name, value in costs.items()])
 
 

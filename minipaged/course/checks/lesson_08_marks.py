@@ -85,6 +85,11 @@ ADMITS: tuple[tuple[Rule, str], ...] = (
         "Low mark and headroom are not added up: what is left over has to reach each of them.",
     ),
     (
+        lambda m, needed, free: free >= m.high and free - needed >= min(m.low, m.headroom),
+        "Only the smaller of low mark and headroom was asked for. What is left over has to reach "
+        "both.",
+    ),
+    (
         lambda m, needed, free: free >= m.high,
         "It is not asked whether the request fits: blocks_needed plays no part here.",
     ),
@@ -117,7 +122,8 @@ NO_MEMORY = (
     "The answer depends on earlier calls. What counts is the settings and the numbers of this call."
 )
 MADE = (
-    "WaterMarks(config) keeps what it needs of config; gate(blocks_needed, num_free) is __call__."
+    "WaterMarks(config) keeps what it needs of config on self; gate(blocks_needed, num_free) is "
+    "__call__."
 )
 
 

@@ -50,6 +50,11 @@ def _but_not_needy(running: Line, needy: str) -> Any:
     return min(reversed(others), key=lambda row: row[COMPUTED])[0] if others else running[0][0]
 
 
+def _but_not_last(running: Line, needy: str) -> Any:
+    others = running[1:-1] or running[1:] or running
+    return min(reversed(others), key=lambda row: row[COMPUTED])[0]
+
+
 IDEAS: tuple[tuple[Callable[[Line, str], Any], str], ...] = (
     (
         lambda running, needy: running[-1][0],
@@ -94,6 +99,10 @@ IDEAS: tuple[tuple[Callable[[Line, str], Any], str], ...] = (
         "The needy request was spared. If it is the one with the least to lose, it goes itself.",
     ),
     (
+        _but_not_last,
+        "The one admitted last was left out. Only the first in line is spared.",
+    ),
+    (
         lambda running, needy: needy,
         "This always takes the one that found no block. It may have much more to lose than others.",
     ),
@@ -102,7 +111,10 @@ IDEAS: tuple[tuple[Callable[[Line, str], Any], str], ...] = (
         "The first in line goes only if it runs alone, so that somebody always moves on.",
     ),
 )
-RETURN = "choose_victim returns one of the requests in `running` itself: not its id, not its place."
+RETURN = (
+    "choose_victim returns one of the requests in `running` itself: not its id, not its place. "
+    "Without a `return` it gives back None."
+)
 KEEP = "The list is the scheduler's own: choose from it and leave it as it is, in order and length."
 
 

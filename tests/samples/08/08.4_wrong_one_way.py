@@ -1,10 +1,10 @@
 # says: This is one way. It has to come back
 def answers():
     return {
-        "a": [3000, 400],
+        "a": [2400, 900],
         "b": [8, "kept"],
-        "c": ["Llama-2-7B"],
-        "d": 167.8,
+        "c": ["Llama-2-7B", "Llama-2-13B"],
+        "d": 153.6,
         "e": [100, 25],
         "f": "hold",
         "g": ["recompute", "swap"],

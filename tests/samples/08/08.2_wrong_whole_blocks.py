@@ -1,0 +1,9 @@
+# says: Whole blocks of 16 were moved
+def swap_or_recompute(request, num_blocks, costs=LLAMA_3_8B):
+    tokens = request.num_computed_tokens
+    a_block = 16 * costs["kv_bytes_per_token"] / costs["host_bandwidth"]
+    moving = 2 * num_blocks * (a_block + costs["seconds_per_block"])
+    flop = 2 * tokens * costs["num_parameters"]
+    flop += 2 * costs["num_layers"] * costs["hidden_size"] * tokens**2
+    computing = flop / costs["peak_flops"]
+    return "swap" if moving < computing else "recompute"
