@@ -310,18 +310,30 @@ for name, options in remedies.items():
 # 1,000 blocks, marks 50 and 200. What happens with 30, 120 and 250 free? Preempt; hold; admit.
 #
 # Now the two lines with two marks. Because of the low mark B has to leave as soon as no block is
-# free, in step 4, although nobody needs one before step 6. That is the price of such a mark. And
-# with 1 and 2 there is more: the *gate*, which says who may enter, looks at what is free *before*
-# an admission. 2 are free, the high mark is 2, B takes both, 0 are left, and in the next step
-# somebody has to go: B. A gate must also ask what it will leave. **Exercise 08.3** is a gate that
-# does. One block of headroom has the same effect here:
+# free, in step 4, although nobody needs one before step 6. That is the price of such a mark.
+#
+# The *gate*, which says who may enter, can make it worse. Here is a careless one: it looks at what
+# is free *before* an admission. 2 are free, the high mark is 2, B takes both, 0 are left, and in
+# the next step somebody has to go: B. The engine's gate also asks what it will leave. **Exercise
+# 08.3** is such a gate.
 
 # %%
-for headroom in (0, 1):
-    marks = {"low_water_blocks": 1, "high_water_blocks": 2, "admission_headroom": headroom}
-    trace = simulate(work, **chunk, **marks)
+from dataclasses import replace
+
+from minipaged import Components
+from minipaged.sched.admission import Gates
+
+
+class CarelessGates(Gates):
+    def __call__(self, blocks_needed, num_free):
+        return blocks_needed <= num_free and num_free >= self.high
+
+
+for gates in (CarelessGates, Gates):
+    marks = {"low_water_blocks": 1, "high_water_blocks": 2}
+    trace = simulate(work, components=replace(Components(), admission=gates), **chunk, **marks)
     steps, preempted, again, *_ = figures(trace)
-    print(f"headroom {headroom}: {preempted} preemptions, {again} again")
+    print(f"{gates.__name__}: {preempted} preemptions, {again} again")
     print("  free:", *(record.num_free for record in trace.steps))
 
 # %% [markdown]

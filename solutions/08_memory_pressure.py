@@ -244,7 +244,7 @@ compare("your gate", replace(parts, admission=WaterMarks), **marks)
 # %% [markdown]
 # Whatever your parts decide, the tokens are the same. That is the promise which lets you try any
 # rule at all: the schedule changes when a token comes, and never which. Both gates have the same
-# marks; the reference's does not ask what an admission leaves over, unless it is given headroom.
+# marks and the same rule, so their two lines are equal.
 #
 # Now the tutor writes, with all three parts at once, in a pool of 24 blocks for four questions.
 
