@@ -128,7 +128,7 @@ class BlockTableLike(Protocol):
 class SchedulerLike(Protocol):
     """What runs in this step.
 
-    Made as make(config, manager, victim=…, admission=…). The engine calls schedule, then commit
+    Made as make(config, manager, victim=…, preemption=…, admission=…, order=…). The engine calls schedule, then commit
     (or retract) with that plan, in turn; it calls add and finish only while no plan is out.
 
     waiting: the next to be admitted first. running: in order of admission. preempted: the victims
@@ -189,7 +189,10 @@ class VictimPolicy(Protocol):
 class AdmissionPolicy(Protocol):
     """When a waiting or preempted request may enter.
 
-    Not asked while nothing runs: a request that fits the empty pool must then be admitted.
+    Not asked while nothing runs: a request that fits the empty pool must then be admitted. Having
+    said no, it is asked again when more blocks are free, somebody came or went, or something
+    became known to the prefix cache. It may have a method must_shed(num_free) -> bool as well:
+    whether so few blocks are free that a running request has to give way, asked before every step.
     """
 
     def __call__(self, blocks_needed: int, num_free: int) -> bool:
@@ -219,7 +222,9 @@ class AttentionLike(Protocol):
 
 
 class PreemptionPolicy(Protocol):
-    """What becomes of a victim's keys and values: "recompute" drops them, "swap" moves them."""
+    """What becomes of a victim's keys and values: "recompute" drops them, "swap" moves them to the
+    host. A swap for which the host has no room, or that max_preemptions forbids, is a recompute.
+    """
 
     def __call__(self, request: Request, num_blocks: int) -> str: ...
 

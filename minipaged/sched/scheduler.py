@@ -48,7 +48,12 @@ class Scheduler(RequestQueues):
         self._refused: tuple[int, int, int] | None = None  # see _is_refused
 
     def schedule(self) -> StepPlan:
-        """Decide the next step. Cost: O(requests scheduled + blocks handed out)."""
+        """Decide the next step.
+
+        Cost: O(requests scheduled + blocks handed out), and what the order policy looks at: one
+        request for "fcfs"; all that wait for "priority", 32 prompts for "lpm", if anything has
+        changed since the head of the queue was refused.
+        """
         plan = self._open_plan()
         try:
             self._schedule_running(plan)
