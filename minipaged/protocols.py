@@ -128,8 +128,9 @@ class BlockTableLike(Protocol):
 class SchedulerLike(Protocol):
     """What runs in this step.
 
-    Made as make(config, manager, victim=…, preemption=…, admission=…, order=…). The engine calls schedule, then commit
-    (or retract) with that plan, in turn; it calls add and finish only while no plan is out.
+    Made as make(config, manager, **policies): victim, preemption, admission, order. The engine
+    calls schedule, then commit (or retract) with that plan, in turn; add and finish only while no
+    plan is out.
 
     waiting: the next to be admitted first. running: in order of admission. preempted: the victims
     of the latest schedule() or retract(). Every live request is in exactly one of the first two,
@@ -271,8 +272,8 @@ class PrefixCacheLike(Protocol):
 class LinkedPrefixCacheLike(PrefixCacheLike, Protocol):
     """An index that can keep what it works out about a block: its link, a hash say.
 
-    Optional: with these three the manager keeps each request's links, and nothing is worked out
-    twice. A link stands for a block and all blocks before it.
+    Optional: with these three the manager keeps each request's links. A link stands for a block
+    and all blocks before it.
     """
 
     def extend_links(
