@@ -129,8 +129,7 @@ class SchedulerLike(Protocol):
     """What runs in this step.
 
     Made as make(config, manager, **policies): victim, preemption, admission, order. The engine
-    calls schedule, then commit (or retract) with that plan, in turn; add and finish only while no
-    plan is out.
+    calls schedule, then commit (or retract), in turn; add and finish only while no plan is out.
 
     waiting: the next to be admitted first. running: in order of admission. preempted: the victims
     of the latest schedule() or retract(). Every live request is in exactly one of the first two,
