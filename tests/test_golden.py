@@ -145,7 +145,12 @@ PRESSURE = [
     {"preemption": "swap", "num_host_blocks": 400},
     {"preemption": "swap", "num_host_blocks": 40, "enable_prefix_caching": "hash"},
     {"preemption": "swap", "num_host_blocks": 60, "max_preemptions": 1, "victim": "most-blocks"},
-    {"preemption": "auto", "num_host_blocks": 60, "enable_prefix_caching": "radix"},
+    {
+        "preemption": "auto",
+        "num_host_blocks": 60,
+        "peak_flops": 1e9,  # on so slow a device moving costs less than computing again
+        "enable_prefix_caching": "radix",
+    },
     {"admission": "chunk", "victim": "fewest-computed", "backoff_steps": 2},
     {"low_water_blocks": 4, "high_water_blocks": 9, "order": "priority"},
 ]

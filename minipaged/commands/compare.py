@@ -64,7 +64,7 @@ def compare_command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     engine_options: dict[str, Any] | None = None,
 ) -> None:
-    """Compare schedulers, caches and ways to preempt on the same requests, without a model.
+    """Compare schedulers, caches and preemption, without a model.
 
     Steps take the time that an 8B model would on an H100. Engine options hold for all rows, but
     for what a row is there to show.

@@ -60,9 +60,9 @@ class TorchExecutor:
         except RuntimeError:  # torch's out-of-memory errors are of this class
             size = cache.block_size * config.kv_bytes_per_token(dtype.itemsize)
             raise ValueError(
-                f"{cache.num_blocks} blocks on {self._device} and {cache.num_host_blocks} on the "
-                f"host take {size:,} bytes each, more than can be had: lower num_blocks or "
-                "num_host_blocks"
+                f"{cache.num_blocks} blocks take {size * cache.num_blocks:,} bytes, more than can "
+                f"be had on {self._device} beside {cache.num_host_blocks} on the host: lower "
+                "num_blocks or num_host_blocks"
             ) from None
 
     @torch.inference_mode()

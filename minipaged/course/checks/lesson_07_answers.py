@@ -80,11 +80,8 @@ QUESTIONS = (
         (
             Mistake(
                 -(-PROMPT // BUDGET),
-                "This cuts by 512. The decodes take their tokens first: how many are left?",
-            ),
-            Mistake(
-                FULL_STEPS,
-                "Those are the full chunks. What is left needs a step too.",
+                "16 chunks of 512 would do, or 16 full ones of what is left. But the decodes take "
+                "their tokens first, and what the full chunks leave over needs a step too.",
             ),
             Mistake(
                 PROMPT // BUDGET,
