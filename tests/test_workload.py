@@ -81,4 +81,4 @@ def test_the_bench_reports_its_median_run(monkeypatch):
             return {"us_per_seq": next(times)}
 
     monkeypatch.setattr(bench, "run_scheduler", lambda config, arrivals: Run())
-    assert bench_scheduler(EngineConfig(), SyntheticWorkload(1)) == {"us_per_seq": 3.0}
+    assert bench_scheduler(EngineConfig(), SyntheticWorkload(1), 5) == {"us_per_seq": 3.0}

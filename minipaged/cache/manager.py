@@ -123,7 +123,8 @@ class KVManager:
 
     def take_moves(self, plan: StepPlan) -> None:
         """Add the copies and swaps that were asked for since the last call to a plan."""
-        plan.copies += self.take_copies()
+        if self._copies:
+            plan.copies += self.take_copies()
         if self.swap is not None:
             self.swap.take_moves(plan)
 

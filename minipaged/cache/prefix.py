@@ -64,7 +64,7 @@ class PrefixIndex:
     def admitted(self, request: Request, num_hit_tokens: int) -> None:
         """Count a request that was let in."""
         if request.num_preemptions == 0:
-            self.stats.queries += request.num_tokens
+            self.stats.queries += len(request.token_ids)
             self.stats.hits += num_hit_tokens
 
     def publish(self, request: Request) -> None:
@@ -85,8 +85,9 @@ class PrefixIndex:
             swaps = self.cache.publish(token_ids, block_ids, first, last, key)
         request.num_published_blocks = last
         self.num_publishes += 1
+        step = self.step
         for block_id in ids:
-            since[block_id] = self.step
+            since[block_id] = step
         for entry, block_id in swaps:
             since.pop(block_ids[entry], None)
             manager.exchange(request, entry, block_id)

@@ -43,6 +43,8 @@ class Scheduler(RequestQueues):
         self._preemption = preemption
         self._gate = Gates(config) if admission is None else admission
         self._order = order
+        is_low_off = isinstance(self._gate, Gates) and not self._gate.low
+        self._must_shed = None if is_low_off else getattr(self._gate, "must_shed", None)
         self._budget = 0
         self._step = 0
         self._refused: tuple[int, int, int] | None = None  # see _is_refused
@@ -102,7 +104,8 @@ class Scheduler(RequestQueues):
         return sum(request.not_before >= self._step for request in self.waiting)
 
     def _schedule_running(self, plan: StepPlan) -> None:
-        self._shed()
+        if self._must_shed is not None:
+            self._shed()
         running, items = self.running, plan.items
         # every running request before the current one has exactly one item, so their number
         # is the position in `running`, also after a victim's item was taken back
@@ -164,7 +167,8 @@ class Scheduler(RequestQueues):
         if self.manager.swap is not None and is_out:
             self.manager.swap.move_back(request)
             return True
-        self.manager.adopt(request, hits)
+        if hits:
+            self.manager.adopt(request, hits)
         if prefix is not None:
             prefix.admitted(request, request.num_computed_tokens)
         return True
@@ -173,7 +177,7 @@ class Scheduler(RequestQueues):
         """Whether its known tokens fit, all or the first chunk. A hit saves a block only while
         somebody holds it: an idle one stands on the free queue and has to be taken from there."""
         manager, num_tokens = self.manager, len(request.token_ids)
-        held = sum(manager.pool.refcount(block_id) > 0 for block_id in hits)
+        held = sum(manager.pool.refcount(block_id) > 0 for block_id in hits) if hits else 0
         if manager.swap is not None and request.is_swapped:
             held = manager.swap.num_shared(request)
         there = len(hits) * manager.block_size + request.num_computed_tokens
@@ -208,8 +212,8 @@ class Scheduler(RequestQueues):
 
     def _shed(self) -> None:
         """Preempt while the admission policy finds too few blocks free, down to one request."""
-        must_shed = getattr(self._gate, "must_shed", None)
-        while must_shed and len(self.running) > 1 and must_shed(self.manager.pool.num_free):
+        must_shed, pool = self._must_shed, self.manager.pool
+        while must_shed is not None and len(self.running) > 1 and must_shed(pool.num_free):
             self._preempt(self._choose_victim(self.running[0]))
 
     def _choose_victim(self, needy: Request) -> Request:
