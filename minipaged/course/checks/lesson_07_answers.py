@@ -80,8 +80,8 @@ QUESTIONS = (
         (
             Mistake(
                 -(-PROMPT // BUDGET),
-                "16 chunks of 512 would do, or 16 full ones of what is left. But the decodes take "
-                "their tokens first, and what the full chunks leave over needs a step too.",
+                "This cuts by 512. The decodes take their tokens first, and what the full chunks "
+                "leave over needs a step too.",
             ),
             Mistake(
                 PROMPT // BUDGET,
