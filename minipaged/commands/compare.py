@@ -66,8 +66,7 @@ def compare_command(
 ) -> None:
     """Compare schedulers, caches and preemption, without a model.
 
-    Steps take the time that an 8B model would on an H100. Engine options hold for all rows, but
-    for what a row is there to show.
+    Steps take the time of an 8B model on an H100. Engine options hold for all rows.
     """
     drawn = {
         "requests": requests,
