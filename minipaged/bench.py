@@ -103,10 +103,11 @@ def _stand_in(plan: StepPlan) -> StepResult:
 def bench_scheduler(
     config: EngineConfig, workload: SyntheticWorkload, repeats: int = 9
 ) -> dict[str, int | float | str]:
-    """The median of `repeats` runs by time, after one that does not count.
+    """The fastest of `repeats` runs after one that does not count, and the median of their times.
 
-    The garbage collector rests meanwhile, as in timeit: it would walk through all that the command
-    line has loaded.
+    The fastest is what the code costs, the rest is what others do on the machine (as the timeit
+    documentation says). The garbage collector rests meanwhile, as in timeit: it would walk through
+    all that the command line has loaded.
     """
     reports = []
     for _ in range(repeats + 1):
@@ -117,5 +118,6 @@ def bench_scheduler(
             reports.append(run_scheduler(config, arrivals).report())
         finally:
             gc.enable()
-    middle = statistics.median_low([float(r["us_per_seq"]) for r in reports[1:]])
-    return next(r for r in reports if r["us_per_seq"] == middle)
+    times = [float(report["us_per_seq"]) for report in reports[1:]]
+    fastest = reports[1 + times.index(min(times))]
+    return {**fastest, "us_per_seq_median": statistics.median_low(times)}

@@ -71,14 +71,15 @@ def test_a_scheduler_run_counts_what_it_did():
         run_scheduler(EngineConfig(), [arrival("a", 0)])
 
 
-def test_the_bench_reports_its_median_run(monkeypatch):
+def test_the_bench_reports_its_fastest_run_and_the_median(monkeypatch):
     from minipaged import bench
 
-    times = iter([9.0, 5.0, 1.0, 2.0, 4.0, 3.0])  # the first one warms up
+    times = iter([0.5, 5.0, 1.0, 2.0, 4.0, 3.0])  # the first one does not count
 
     class Run:
         def report(self):
             return {"us_per_seq": next(times)}
 
     monkeypatch.setattr(bench, "run_scheduler", lambda config, arrivals: Run())
-    assert bench_scheduler(EngineConfig(), SyntheticWorkload(1), 5) == {"us_per_seq": 3.0}
+    came = bench_scheduler(EngineConfig(), SyntheticWorkload(1), 5)
+    assert came == {"us_per_seq": 1.0, "us_per_seq_median": 3.0}

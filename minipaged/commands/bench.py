@@ -39,7 +39,7 @@ def bench_scheduler_command(
 ) -> None:
     """Time scheduling decisions, with no model.
 
-    Prints one JSON line: the median of 9 runs.
+    Prints one JSON line: the fastest of 9 runs, and the median of their times.
     """
     from minipaged.bench import bench_scheduler
     from minipaged.workload import SyntheticWorkload
