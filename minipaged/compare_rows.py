@@ -86,14 +86,11 @@ class Tally:
     steps: int = 0
     busy_places: int = 0
     peak_running: int = 0
-    recomputed_tokens: int = 0
-    swapped_tokens: int = 0
     outside: float = 0.0
     shared: float = 0.0
     worst_gaps: list[float] = field(default_factory=list)
     idle: dict[str, tuple[int, int]] = field(default_factory=dict)
     _holds: dict[str, list[Hold]] = field(default_factory=dict)
-    _reached: Counter[str] = field(default_factory=Counter)
     _batch: Counter[str] = field(default_factory=Counter)
     _batch_steps: int = 0
     _now: list[tuple[str, int, int]] = field(default_factory=list)
@@ -108,12 +105,6 @@ class Tally:
         self.steps += 1
         self.busy_places += len(plan.items)
         self.peak_running = max(self.peak_running, len(engine.scheduler.running))
-        moves = len(plan.swap_out) + len(plan.swap_in)
-        self.swapped_tokens += moves * engine.manager.block_size
-        for request_id, token_ids, start, *_ in plan.items:
-            end, reached = start + len(token_ids), self._reached[request_id]
-            self.recomputed_tokens += max(min(end, reached) - start, 0)
-            self._reached[request_id] = max(end, reached)
         if isinstance(engine.scheduler, StaticBatching):
             self._count_batch([request.request_id for request in engine.scheduler.running])
         size, manager = engine.manager.block_size, engine.manager
@@ -141,6 +132,8 @@ class Tally:
         self._close_batch()
         scheduler = engine.scheduler
         padding = scheduler.num_padding_tokens if isinstance(scheduler, StaticBatching) else 0
+        moves = engine.metrics.num_swapped_out_blocks_total
+        moves += engine.metrics.num_swapped_in_blocks_total
         metrics, places = engine.metrics, self.steps * engine.config.scheduler.max_num_seqs
         return Row(
             name=name,
@@ -156,8 +149,8 @@ class Tally:
             tpot=_spread(metrics.time_per_output_token_seconds),
             gap=_spread(self.worst_gaps),
             preemptions=metrics.num_preemptions_total,
-            recomputed_tokens=self.recomputed_tokens,
-            swapped_tokens=self.swapped_tokens,
+            recomputed_tokens=metrics.num_recomputed_tokens_total,
+            swapped_tokens=moves * engine.manager.block_size,
             hit_tokens=metrics.prefix_cache_hits_total,
             idle=self.idle,
         )

@@ -95,9 +95,7 @@ class KVManager:
         table = self.tables.get(request.request_id)
         if table is None:
             table = self._open_table(request)
-        table.append_blocks(block_ids)
-        request.num_blocks += missing
-        self.num_entries += missing
+        self._append(request, table, block_ids)
         return True
 
     def fork(self, parent: Request, child: Request) -> None:
@@ -168,19 +166,16 @@ class KVManager:
         self.pool.share([block_id for block_id in held if block_id is not None])
         new = iter(self._allocate(sum(block_id is None for block_id in held)))
         block_ids = [next(new) if block_id is None else block_id for block_id in held]
-        self._open_table(request).append_blocks(list(block_ids))
-        request.num_blocks = len(block_ids)
-        self.num_entries += len(block_ids)
+        self._append(request, self._open_table(request), block_ids)
         return block_ids
 
     def adopt(self, request: Request, block_ids: list[int]) -> None:
         """Begin a request's table with blocks that hold its first tokens already. O(blocks)."""
         if block_ids:
             self.pool.share(block_ids)
-            self._open_table(request).append_blocks(list(block_ids))
-            request.num_blocks = request.num_published_blocks = len(block_ids)
+            self._append(request, self._open_table(request), block_ids)
+            request.num_published_blocks = len(block_ids)
             request.num_computed_tokens = len(block_ids) * self.block_size
-            self.num_entries += len(block_ids)
 
     def exchange(self, request: Request, entry: int, block_id: int) -> None:
         """Let table entry `entry` be another block with the same contents; free the old one."""
@@ -238,6 +233,12 @@ class KVManager:
         self._copies[request.request_id] = BlockMove(source, target)
         request.num_sent_blocks = min(request.num_sent_blocks, entry)
         request.num_published_blocks = min(request.num_published_blocks, entry)
+
+    def _append(self, request: Request, table: BlockTableLike, block_ids: list[int]) -> None:
+        """Put blocks that the request holds behind its others."""
+        table.append_blocks(list(block_ids))
+        request.num_blocks += len(block_ids)
+        self.num_entries += len(block_ids)
 
     def _allocate(self, count: int) -> list[int]:
         block_ids = self.pool.allocate(count)
