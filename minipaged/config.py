@@ -110,7 +110,7 @@ class SchedulerConfig:
     max_preemptions: times that one request may be swapped out; after that it is recomputed. None
         sets no limit.
 
-    "static" and "orca" reserve: what says when to enter or who gives way has no use there.
+    "static" and "orca" reserve: who enters or gives way follows; "prefill-first" admits as "full".
     """
 
     max_num_seqs: int = 64

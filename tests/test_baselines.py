@@ -208,6 +208,26 @@ def test_a_step_of_prefill_first_computes_prompts_or_outputs(lab):
     engine.assert_clean()
 
 
+@pytest.mark.parametrize("victim", ["most-blocks", "fewest-computed"])
+def test_prompts_first_do_not_take_each_others_blocks_for_ever(lab, victim):
+    engine = lab(
+        scheduler="prefill-first",
+        block_size=1,
+        num_blocks=23,
+        max_num_batched_tokens=1,
+        admission="chunk",
+        victim=victim,
+    )
+    engine.add("A", 9, 12)
+    engine.add("B", 11, 12)
+    steps = 0
+    while engine.engine.has_unfinished_requests():
+        engine.step()
+        steps += 1
+        assert steps < 200, "neither moves on"
+    engine.assert_clean()
+
+
 @pytest.mark.parametrize("kind", ["hash", "radix"])
 def test_prefill_first_counts_what_is_cached_as_no_work(lab, kind):
     engine = lab(

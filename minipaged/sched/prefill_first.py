@@ -8,6 +8,8 @@ Rule: the default of vLLM before its V1 engine (vllm/core/scheduler.py, without 
 
 from __future__ import annotations
 
+from typing import Any
+
 from minipaged.plan import StepPlan
 from minipaged.request import Request, RequestStatus
 from minipaged.sched.items import make_item
@@ -20,7 +22,15 @@ class PrefillFirst(Scheduler):
     A prompt that the rest of the budget does not hold begins a step of its own later. One that is
     longer than the whole budget is cut; its chunks fill step after step, and no output is written
     until the last of them. A request that comes back after preemption counts as a prompt.
+
+    A prompt enters only if all of it fits, whatever the configuration says of admission. If it
+    entered by its first chunk, two prompts could take each other's blocks for ever: no output is
+    written while a prompt is computed, so the one that is whole gets nothing out of being so.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._by_chunk = False
 
     def _schedule_running(self, plan: StepPlan) -> None:
         self._shed()

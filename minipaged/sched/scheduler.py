@@ -43,6 +43,7 @@ class Scheduler(RequestQueues):
         self._preemption = preemption
         self._gate = Gates(config) if admission is None else admission
         self._order = order
+        self._by_chunk = config.admission == "chunk"
         is_low_off = isinstance(self._gate, Gates) and not self._gate.low
         self._must_shed = None if is_low_off else getattr(self._gate, "must_shed", None)
         self._budget = 0
@@ -160,7 +161,7 @@ class Scheduler(RequestQueues):
         prefix, is_out = self.manager.prefix, request.is_swapped
         hits = prefix.match(request) if prefix is not None and not is_out else []
         if not self._may_enter(request, hits):
-            if self.config.admission == "full" and not self.config.backoff_steps:
+            if not self._by_chunk and not self.config.backoff_steps:
                 num_free = self.manager.pool.num_free
                 self._refused = num_free, self._changes, self._num_publishes()
             return False
@@ -181,7 +182,7 @@ class Scheduler(RequestQueues):
         if manager.swap is not None and request.is_swapped:
             held = manager.swap.num_shared(request)
         there = len(hits) * manager.block_size + request.num_computed_tokens
-        if self.config.admission == "chunk":
+        if self._by_chunk:
             num_tokens = min(num_tokens, there + self._budget)
         needed, num_free = manager.blocks_for(num_tokens) - held, manager.pool.num_free
         return needed <= num_free and (not self.running or self._gate(needed, num_free))
