@@ -186,7 +186,7 @@ class EngineConfig:
     seed: where the seed of every request that names none is derived from.
     device: "cpu", "cuda" or "auto". dtype: "float32", "bfloat16", "float16" or "auto"
         (float32 on a CPU, the checkpoint's own on a GPU).
-    attention_backend: "torch" is the only one so far.
+    attention_backend: "torch", or "triton" (on a GPU, or in Triton's interpreter).
     costs: what swapping and recomputing cost, for preemption="auto"; LLM fills in the model's part.
     """
 
@@ -219,7 +219,7 @@ class EngineConfig:
             )
         require_choice("device", self.device, ("auto", "cpu", "cuda"))
         require_choice("dtype", self.dtype, ("auto", "float32", "bfloat16", "float16"))
-        require_choice("attention_backend", self.attention_backend, ("torch",))
+        require_choice("attention_backend", self.attention_backend, ("torch", "triton"))
 
     @classmethod
     def of(cls, **options: Any) -> EngineConfig:

@@ -20,7 +20,7 @@ from minipaged.engine import Engine
 from minipaged.exec.memory import MemorySum, derive_num_blocks, measure_workspace, weight_bytes
 from minipaged.exec.torch_exec import TorchExecutor
 from minipaged.inboxes import Inboxes
-from minipaged.kernels.reference import paged_attention
+from minipaged.kernels.backends import kernels_of
 from minipaged.model.llama import Llama
 from minipaged.model.loader import load_llama
 from minipaged.model.tokenizer import Tokenizer, TutorTokenizer
@@ -69,6 +69,9 @@ class LLM:
         folder = _folder_of(model)
         self.tokenizer = _load_tokenizer(folder, self._is_tutor)
         device = _device(config.device)
+        kernels = kernels_of(config.attention_backend, device)
+        if parts.attention is not None:
+            kernels = kernels._replace(attention=parts.attention)
         llama = load_llama(folder, _dtype(config.dtype, device), device)
         dtype = next(llama.parameters()).dtype
         self.memory = derive_num_blocks(
@@ -77,7 +80,9 @@ class LLM:
             device=device,
             dtype=dtype,
             weight_bytes=weight_bytes(llama),
-            workspace_bytes=measure_workspace(llama, config.scheduler.max_num_batched_tokens),
+            workspace_bytes=measure_workspace(
+                llama, config.scheduler.max_num_batched_tokens, kernels.attention
+            ),
         )
         config = _complete(config, self.memory, llama)
         executor = TorchExecutor(
@@ -85,7 +90,7 @@ class LLM:
             config.cache,
             device=device,
             dtype=dtype,
-            attention=parts.attention or paged_attention,
+            kernels=kernels,
         )
         self.engine = Engine(
             config,

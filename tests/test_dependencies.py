@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "cache": {"config", "request", "plan", "protocols"},
     "sched": {"config", "request", "plan", "protocols", "cache"},
     "exec": {"require", "config", "plan", "kernels", "model"},
-    "kernels": set(),
+    "kernels": {"require"},
     "model": {"require", "plan", "config"},
     "components": {"config", "protocols", "cache", "sched"},
 }

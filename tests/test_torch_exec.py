@@ -9,6 +9,7 @@ import transformers
 from minipaged.config import CacheConfig, SamplingParams
 from minipaged.exec.memory import MemorySum, derive_num_blocks, measure_workspace, weight_bytes
 from minipaged.exec.torch_exec import TorchExecutor
+from minipaged.kernels.backends import TORCH
 from minipaged.kernels.reference import paged_attention
 from minipaged.model.llama import LlamaConfig
 from minipaged.model.loader import load_llama
@@ -114,11 +115,12 @@ def test_another_attention_function_is_used_for_every_layer(pair):
         calls.append((q.shape, k_pool.shape, len(meta.seq_lens)))
         return paged_attention(q, k_pool, v_pool, meta)
 
-    out = run_two_requests(executor(ours, attention=mine))
+    out = run_two_requests(executor(ours, kernels=TORCH._replace(attention=mine)))
     assert out["b"] == generated(theirs, PROMPT_B)
     assert calls[0] == ((5, 6, 8), (16, 4, 2, 8), 1)
     assert len(calls) % 3 == 0
-    wrong = executor(ours, attention=lambda q, *_: torch.zeros_like(q))
+    blind = TORCH._replace(attention=lambda q, *_: torch.zeros_like(q))
+    wrong = executor(ours, kernels=blind)
     assert run_two_requests(wrong)["a"] != out["a"]
 
 
@@ -203,7 +205,7 @@ def test_the_memory_sum_on_a_cpu(pair):
     with pytest.raises(ValueError, match=r"1000 bytes are left .* takes 2097152"):
         derive_num_blocks(llama3_8b, CacheConfig(kv_cache_memory=1000), **options)
     assert weight_bytes(pair[1]) == sum(p.numel() for p in pair[0].parameters()) * 4
-    assert measure_workspace(pair[1], 64) == 0
+    assert measure_workspace(pair[1], 64, paged_attention) == 0
 
 
 def test_the_memory_sum_on_a_gpu(monkeypatch):

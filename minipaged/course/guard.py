@@ -20,7 +20,7 @@ PLAIN = frozenset(
     "random re statistics string struct textwrap time types typing unicodedata warnings weakref "
     "zlib".split()
 )
-TENSORS = frozenset({"numpy", "torch"})
+TENSORS = frozenset({"numpy", "torch", "triton"})
 NO_FILES = (
     "files cannot be opened in a graded cell: all that it works on comes as arguments, or stands "
     "in the cell"

@@ -40,7 +40,7 @@ def main() -> None:
     request = json.loads(_next_line(asked))
     out = _private_stdout()
     if request["tensors"]:
-        importlib.import_module("torch")
+        load_tensors(any("triton" in source for _, source in request["cells"]))
     sys.argv = [""]
     Path(started).touch()
     if not is_counted:
@@ -49,6 +49,14 @@ def main() -> None:
     with contextlib.suppress(OSError), os.fdopen(out, "w", encoding="ascii") as file:
         _answer_in_turn(request, asked, file)
     os._exit(0)
+
+
+def load_tensors(with_triton: bool) -> None:
+    """Import what the scripts and the cells use, before the learner's time begins."""
+    importlib.import_module("torch")
+    if with_triton:
+        with contextlib.suppress(ImportError):  # no wheel for this system: the cell will say so
+            importlib.import_module("triton.language")
 
 
 def _answer_in_turn(request: dict[str, Any], asked: int, file: TextIO) -> None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from minipaged.config import MAX_NUM_BLOCKS, CacheConfig
-from minipaged.kernels.meta import AttentionMeta
-from minipaged.kernels.reference import paged_attention
+from minipaged.kernels.meta import AttentionFn, AttentionMeta
 from minipaged.model.llama import Llama
 from minipaged.model.llama_config import LlamaConfig
 
@@ -72,7 +71,7 @@ def weight_bytes(model: Llama) -> int:
 
 
 @torch.inference_mode()
-def measure_workspace(model: Llama, max_num_batched_tokens: int) -> int:
+def measure_workspace(model: Llama, max_num_batched_tokens: int, attention: AttentionFn) -> int:
     """Peak bytes of one full step's temporaries (a single sample's) on the model's GPU; 0 on a CPU.
 
     Runs one prompt as long as the budget (or as the model's positions) through a one-layer pool.
@@ -91,7 +90,7 @@ def measure_workspace(model: Llama, max_num_batched_tokens: int) -> int:
     hidden = model(
         positions % config.vocab_size,
         positions,
-        lambda _, q, k, v: paged_attention(q, pool, pool, meta),
+        lambda _, q, k, v: attention(q, pool, pool, meta),
     )
     model.logits(hidden[-1:])
     return torch.cuda.max_memory_allocated(weight.device) - before

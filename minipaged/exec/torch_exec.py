@@ -10,8 +10,7 @@ from torch import Tensor
 from minipaged.config import CacheConfig
 from minipaged.exec.base import BlockRows, require_in_pools
 from minipaged.exec.batch import Batch, pack
-from minipaged.kernels.meta import AttentionFn
-from minipaged.kernels.reference import copy_blocks, move_blocks, paged_attention, write_kv
+from minipaged.kernels.backends import TORCH, Kernels
 from minipaged.model.llama import Llama
 from minipaged.model.sampler import sample
 from minipaged.plan import StepPlan, StepResult, branches_of
@@ -27,12 +26,12 @@ class TorchExecutor:
         *,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
-        attention: AttentionFn = paged_attention,
+        kernels: Kernels = TORCH,
     ) -> None:
         """Move the model to device and dtype, and allocate the pools; they are never resized.
 
         cache: num_blocks must be set (derive_num_blocks in exec/memory.py works it out).
-        attention: what reads the pools; AttentionFn says what it is called with and must return.
+        kernels: what reads, writes and moves what is in the pools.
         """
         if cache.num_blocks is None:
             raise ValueError("num_blocks is None: derive it with derive_num_blocks, or set it")
@@ -40,7 +39,7 @@ class TorchExecutor:
         self.num_blocks, self.block_size = cache.num_blocks, cache.block_size
         self.num_host_blocks = cache.num_host_blocks
         self._device = torch.device(device)
-        self._attention = attention
+        self._kernels = kernels
         self._rows = BlockRows(cache.num_blocks)
         config = model.config
         block = (cache.block_size, config.num_kv_heads, config.head_dim)
@@ -90,17 +89,17 @@ class TorchExecutor:
         require_in_pools(plan.swap_in, self.num_host_blocks, self.num_blocks)
         require_in_pools(plan.copies, self.num_blocks, self.num_blocks)
         for pool, host in zip((*self.k_pools, *self.v_pools), self._host_pools, strict=True):
-            move_blocks(pool, host, plan.swap_out)
-            move_blocks(host, pool, plan.swap_in)
-            copy_blocks(pool, plan.copies)
+            self._kernels.move_blocks(pool, host, plan.swap_out)
+            self._kernels.move_blocks(host, pool, plan.swap_in)
+            self._kernels.copy_blocks(pool, plan.copies)
 
     def _run(self, batch: Batch, result: StepResult) -> None:
         """The model over one batch; what it samples goes into `result`."""
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             k_pool, v_pool = self.k_pools[layer], self.v_pools[layer]
-            write_kv(k, v, k_pool, v_pool, batch.slot_mapping)
-            return self._attention(q, k_pool, v_pool, batch.attention)
+            self._kernels.write_kv(k, v, k_pool, v_pool, batch.slot_mapping)
+            return self._kernels.attention(q, k_pool, v_pool, batch.attention)
 
         hidden = self.model(batch.token_ids, batch.positions, attend)
         if not batch.samples:

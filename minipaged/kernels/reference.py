@@ -19,7 +19,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from minipaged.kernels.fit import require_fit
+from minipaged.kernels.layouts import pool_shape
 from minipaged.kernels.meta import AttentionMeta
+from minipaged.kernels.runs import independent_runs
 
 TILE = 64
 """Query positions in a tile at most; fewer where one tile alone would exceed SCORE_LIMIT."""
@@ -56,13 +59,9 @@ def copy_blocks(pool: Tensor, pairs: Iterable[tuple[int, int]]) -> None:
     pool: [num_blocks, ...]. Pairs go in one indexed copy as long as none reads or overwrites what
     an earlier one of the same copy wrote.
     """
-    run: dict[int, int] = {}
-    for source, target in pairs:
-        if source in run or target in run:
-            _copy_run(pool, run)
-            run = {}
-        run[target] = source
-    _copy_run(pool, run)
+    for run in independent_runs(pairs):
+        targets = torch.tensor(list(run), device=pool.device)
+        pool[targets] = pool[torch.tensor(list(run.values()), device=pool.device)]
 
 
 def paged_attention(q: Tensor, k_pool: Tensor, v_pool: Tensor, meta: AttentionMeta) -> Tensor:
@@ -73,7 +72,10 @@ def paged_attention(q: Tensor, k_pool: Tensor, v_pool: Tensor, meta: AttentionMe
     (0 x NaN is NaN: giving them weight 0 would not be enough). One dtype for all three tensors.
     Raises ValueError if shapes or dtypes do not fit. Cost: O(queries x keys) and one gather.
     """
-    _require_fit(q, k_pool, v_pool)
+    shape = pool_shape(k_pool)
+    if shape.x:
+        raise ValueError("this backend reads NHD pools only: give it unpack_k(k_pool)")
+    require_fit(q, shape, k_pool.dtype, v_pool)
     key = ("reference", q.shape[1:], k_pool.shape, k_pool.dtype)
     if key not in meta.memo:
         meta.memo[key] = _plan(q.shape[1], k_pool, meta)
@@ -231,27 +233,3 @@ def slots_of(block_tables: Tensor, rows: Tensor, positions: Tensor, block_size: 
 def _as_slots(pool: Tensor) -> Tensor:
     """The pool as [slots, KV, D], the same memory; a pool that is not contiguous is refused."""
     return pool.view(-1, *pool.shape[2:])
-
-
-def _copy_run(pool: Tensor, run: dict[int, int]) -> None:
-    if run:
-        targets = torch.tensor(list(run), device=pool.device)
-        pool[targets] = pool[torch.tensor(list(run.values()), device=pool.device)]
-
-
-def _require_fit(q: Tensor, k_pool: Tensor, v_pool: Tensor) -> None:
-    heads, kv_heads = q.shape[1], k_pool.shape[2]
-    if heads % kv_heads:
-        raise ValueError(
-            f"{heads} query heads cannot share {kv_heads} KV heads evenly: the number of query "
-            "heads must be a multiple of the number of KV heads"
-        )
-    if k_pool.shape != v_pool.shape or q.shape[2] != k_pool.shape[3]:
-        raise ValueError(
-            f"q {list(q.shape)}, k_pool {list(k_pool.shape)} and v_pool {list(v_pool.shape)} do "
-            "not fit: the pools must be equal in shape and head_dim the same in all three"
-        )
-    if not q.dtype == k_pool.dtype == v_pool.dtype:
-        raise ValueError(
-            f"q is {q.dtype}, k_pool {k_pool.dtype}, v_pool {v_pool.dtype}: use one dtype for all"
-        )

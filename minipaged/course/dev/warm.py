@@ -118,7 +118,7 @@ class WarmWorker:
     def _start(self) -> None:
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self._control, theirs = socket.socketpair()
-        arguments = [_PACKAGE_ROOT, str(theirs.fileno()), "torch" if self.tensors else ""]
+        arguments = [_PACKAGE_ROOT, str(theirs.fileno()), "tensors" if self.tensors else ""]
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-X", "utf8", "-c", _START, *arguments],
@@ -157,7 +157,8 @@ def serve() -> None:
     """The helper: import, then a child a request, until the other side is gone."""
     control = socket.socket(fileno=int(sys.argv[2]))
     if sys.argv[3]:
-        importlib.import_module(sys.argv[3]).set_num_threads(1)
+        worker.load_tensors(with_triton=True)
+        importlib.import_module("torch").set_num_threads(1)
     gc.collect()
     gc.freeze()  # or every collection in a child would copy all of our pages
     _send(control, _ANSWERED)
