@@ -102,6 +102,9 @@ def generate(
     seed: Annotated[
         int | None, typer.Option(help="Fixes what temperature > 0 draws; else drawn anew.")
     ] = None,
+    attention_backend: Annotated[
+        str, typer.Option(help="torch; or triton, on a GPU or with TRITON_INTERPRET=1.")
+    ] = "torch",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
 ) -> None:
     """Answer one question; the text appears as it is written."""
@@ -112,7 +115,7 @@ def generate(
     params = SamplingParams(temperature=temperature, max_tokens=max_tokens, seed=seed)
     from minipaged import LLM
 
-    llm = LLM(model)
+    llm = LLM(model, attention_backend=attention_backend)
     nearest = llm.nearest_known(question)
     if as_json:
         print(json.dumps(_answer_as_data(llm, question, params, nearest), ensure_ascii=False))

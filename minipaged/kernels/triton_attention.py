@@ -44,15 +44,16 @@ def paged_decode(
     launch = prepare(q, k_pool, v_pool, config or decode_config)
     out = torch.empty_like(launch.q) if out is None else out
     lse = q.new_empty(q.shape[:2], dtype=torch.float32)
-    num_seqs, longest = len(meta.seq_lens), meta.block_tables.shape[1] * launch.shape.block_size
+    tables = meta.block_tables.contiguous()
+    num_seqs, longest = len(tables), tables.shape[1] * launch.shape.block_size
     if not num_seqs:
         return out, lse
     size = _split_size(split_size, num_seqs, longest, launch)
     pieces = num_splits(longest, size)
-    parts, part_lse = (out, lse) if pieces == 1 else _room(q, pieces)
+    parts, part_lse = (out, lse) if pieces == 1 else _room(q, num_seqs, pieces)
     decode_kernel[(num_seqs, launch.shape.kv_heads, pieces)](
-        launch.q, k_pool, v_pool, meta.block_tables, meta.seq_lens, meta.query_start_loc,
-        parts, part_lse, launch.scale, size, meta.block_tables.stride(0),
+        launch.q, k_pool, v_pool, tables, meta.seq_lens, meta.query_start_loc,
+        parts, part_lse, launch.scale, size, tables.shape[1],
         ROWS=padded(launch.group), **launch.constants, **launch.options,
     )  # fmt: skip
     if pieces > 1:
@@ -63,8 +64,8 @@ def paged_decode(
 def merge_splits(
     parts: Tensor, part_lse: Tensor, query_start_loc: Tensor, out: Tensor, lse: Tensor
 ) -> None:
-    """Merge parts [T, splits, H, D] by part_lse [T, splits, H], both float32, into out [T, H, D]
-    and lse [T, H], for the sequences with one query. All contiguous.
+    """Merge parts [B, splits, H, D] by part_lse [B, splits, H], both float32, into out [T, H, D]
+    and lse [T, H], for the B sequences that have one query. All contiguous.
 
     A piece with LSE -inf counts nothing, whatever it holds; a row whose pieces all do becomes 0
     with LSE -inf.
@@ -100,10 +101,11 @@ def paged_prefill(
     if key not in meta.memo:
         meta.memo[key] = query_tiles(meta.query_start_loc, queries, min_queries)
     tile_seq, tile_first = meta.memo[key]
+    tables = meta.block_tables.contiguous()
     if len(tile_seq):
         prefill_kernel[(len(tile_seq), launch.shape.kv_heads)](
-            launch.q, k_pool, v_pool, meta.block_tables, meta.seq_lens, meta.query_start_loc,
-            tile_seq, tile_first, out, lse, launch.scale, meta.block_tables.stride(0),
+            launch.q, k_pool, v_pool, tables, meta.seq_lens, meta.query_start_loc,
+            tile_seq, tile_first, out, lse, launch.scale, tables.shape[1],
             QUERIES=queries, ROWS=rows, **launch.constants, **launch.options,
         )  # fmt: skip
     return out, lse
@@ -139,8 +141,8 @@ def _num_sms(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
-def _room(q: Tensor, pieces: int) -> tuple[Tensor, Tensor]:
+def _room(q: Tensor, num_seqs: int, pieces: int) -> tuple[Tensor, Tensor]:
     """For the outputs and LSEs of all pieces, in float32: what is merged must not be rounded."""
-    tokens, heads, dim = q.shape
-    parts = q.new_empty(tokens, pieces, heads, dim, dtype=torch.float32)
-    return parts, q.new_empty(tokens, pieces, heads, dtype=torch.float32)
+    _, heads, dim = q.shape
+    parts = q.new_empty(num_seqs, pieces, heads, dim, dtype=torch.float32)
+    return parts, q.new_empty(num_seqs, pieces, heads, dtype=torch.float32)

@@ -26,8 +26,9 @@ def decode_kernel(
 ):  # fmt: skip
     """Program (b, g, s): what the queries of KV head g of sequence b read from its piece s.
 
-    q [T, H, HEAD_DIM] -> out [T, splits, H, HEAD_DIM] and lse [T, splits, H], all contiguous; with
-    one split that is the result itself. A sequence without exactly one query is left alone.
+    q [T, H, HEAD_DIM] -> out [T, H, HEAD_DIM] and lse [T, H] if there is one piece; if there are
+    several, float32 [B, pieces, H, HEAD_DIM] and [B, pieces, H], which merge_kernel merges. All
+    contiguous. A sequence without exactly one query is left alone.
     ROWS and DIM are GROUP and HEAD_DIM padded. scale: log2 e / sqrt(HEAD_DIM).
     CARRY: look up the next tile's slots while this tile is computed.
     """
@@ -60,7 +61,8 @@ def decode_kernel(
         keys, slots = ahead, next_slots
 
     read, said = finish(m, total, acc)
-    row = (token * tl.num_programs(2) + split) * KV * GROUP + heads
+    pieces = tl.num_programs(2)
+    row = tl.where(pieces == 1, token, seq.to(tl.int64) * pieces + split) * KV * GROUP + heads
     at = out + row[:, None] * HEAD_DIM + dims[None, :]
     tl.store(at, read.to(out.dtype.element_ty), mask=real)
     tl.store(lse + row, said, mask=rows < GROUP)

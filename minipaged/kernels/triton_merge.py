@@ -18,7 +18,7 @@ def merge_kernel(
 ):  # fmt: skip
     """Program (b, h): query head h of sequence b, if that has exactly one query.
 
-    parts [T, splits, H, HEAD_DIM], part_lse [T, splits, H] -> out [T, H, HEAD_DIM], lse [T, H].
+    parts [B, splits, H, HEAD_DIM], part_lse [B, splits, H] -> out [T, H, HEAD_DIM], lse [T, H].
     The pieces are added one after another and not as a tree: an empty piece then changes no bit,
     so a row's result does not depend on how many pieces its longest neighbour has.
     """
@@ -27,7 +27,7 @@ def merge_kernel(
     if tl.load(query_start_loc + seq + 1) - token != 1:
         return
     dims = tl.arange(0, DIM)
-    first = token * num_splits * num_heads + head
+    first = seq.to(tl.int64) * num_splits * num_heads + head
     largest = tl.load(part_lse + first)
     for split in range(1, num_splits):
         largest = tl.maximum(largest, tl.load(part_lse + first + split * num_heads))
