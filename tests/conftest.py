@@ -26,6 +26,9 @@ settings.register_profile("minipaged", deadline=None, derandomize=bool(os.enviro
 settings.load_profile("minipaged")
 
 
+collect_ignore = ["aot"]  # a process of its own, started by test_aot.py
+
+
 class PlanLog(SimExecutor):
     """A ledger executor that keeps every plan, and calls `during(plan)` while a step runs."""
 

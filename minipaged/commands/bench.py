@@ -7,15 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from minipaged.commands.bench_kernels import bench_kernels_command
 from minipaged.commands.engine_options import takes_engine_options
 from minipaged.config import EngineConfig
 
 app = typer.Typer(help="Measure parts of the engine.")
-
-
-@app.callback()
-def _group() -> None:
-    """Keeps `bench` a group while it has one command."""
+app.command("kernels", epilog="Example: minipaged bench kernels --aot --kernel decode")(
+    bench_kernels_command
+)
 
 
 @app.command(

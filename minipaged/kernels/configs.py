@@ -43,16 +43,17 @@ _DECODE = {
     (64, 2): KernelConfig(tile=64, num_warps=4, num_stages=3),
     (128, 2): KernelConfig(tile=64, num_warps=4, num_stages=3),
     (256, 2): KernelConfig(tile=32, num_warps=4, num_stages=2),
-    (128, 4): KernelConfig(tile=32, num_warps=8, num_stages=2),
+    (64, 4): KernelConfig(tile=32, num_warps=4, num_stages=2),
+    (128, 4): KernelConfig(tile=16, num_warps=8, num_stages=3),
     (256, 4): KernelConfig(tile=16, num_warps=8, num_stages=2),
 }
 
 _PREFILL = {
     (64, 2): KernelConfig(tile=64, num_warps=4, num_stages=3, rows=64),
-    (128, 2): KernelConfig(tile=64, num_warps=8, num_stages=3, rows=64),
+    (128, 2): KernelConfig(tile=32, num_warps=4, num_stages=3, rows=64),
     (256, 2): KernelConfig(tile=32, num_warps=4, num_stages=2, rows=32),
-    (64, 4): KernelConfig(tile=32, num_warps=8, num_stages=2, rows=32),
-    (128, 4): KernelConfig(tile=16, num_warps=4, num_stages=2, rows=32),
+    (64, 4): KernelConfig(tile=32, num_warps=4, num_stages=2, rows=32),
+    (128, 4): KernelConfig(tile=16, num_warps=8, num_stages=3, rows=16),
     (256, 4): KernelConfig(tile=16, num_warps=8, num_stages=2, rows=16),
 }
 

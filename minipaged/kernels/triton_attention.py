@@ -8,7 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from minipaged.kernels.configs import KernelConfig, decode_config, padded, prefill_config
+from minipaged.kernels.configs import KernelConfig, decode_config, prefill_config
+from minipaged.kernels.constants import MERGE_OPTIONS, decode_rows, merge_constants, prefill_rows
 from minipaged.kernels.meta import AttentionMeta
 from minipaged.kernels.splits import choose_split_size, num_splits
 from minipaged.kernels.triton_decode import decode_kernel
@@ -54,7 +55,7 @@ def paged_decode(
     decode_kernel[(num_seqs, launch.shape.kv_heads, pieces)](
         launch.q, k_pool, v_pool, tables, meta.seq_lens, meta.query_start_loc,
         parts, part_lse, launch.scale, size, tables.shape[1],
-        ROWS=padded(launch.group), **launch.constants, **launch.options,
+        **decode_rows(launch.group), **launch.constants, **launch.options,
     )  # fmt: skip
     if pieces > 1:
         merge_splits(parts, part_lse, meta.query_start_loc, out, lse)
@@ -73,7 +74,7 @@ def merge_splits(
     _, pieces, heads, dim = parts.shape
     merge_kernel[(len(query_start_loc) - 1, heads)](
         parts, part_lse, out, lse, query_start_loc, pieces,
-        HEAD_DIM=dim, DIM=padded(dim), num_warps=1,
+        **merge_constants(dim), **MERGE_OPTIONS,
     )  # fmt: skip
 
 
@@ -95,18 +96,17 @@ def paged_prefill(
     launch = prepare(q, k_pool, v_pool, config or prefill_config)
     out = torch.empty_like(launch.q) if out is None else out
     lse = q.new_empty(q.shape[:2], dtype=torch.float32)
-    rows = max(padded(launch.group), launch.config.rows)
-    queries = rows // launch.group
-    key = ("triton tiles", queries, min_queries)
+    rows = prefill_rows(launch.group, launch.config)
+    key = ("triton tiles", rows["QUERIES"], min_queries)
     if key not in meta.memo:
-        meta.memo[key] = query_tiles(meta.query_start_loc, queries, min_queries)
+        meta.memo[key] = query_tiles(meta.query_start_loc, rows["QUERIES"], min_queries)
     tile_seq, tile_first = meta.memo[key]
     tables = meta.block_tables.contiguous()
     if len(tile_seq):
         prefill_kernel[(len(tile_seq), launch.shape.kv_heads)](
             launch.q, k_pool, v_pool, tables, meta.seq_lens, meta.query_start_loc,
             tile_seq, tile_first, out, lse, launch.scale, tables.shape[1],
-            QUERIES=queries, ROWS=rows, **launch.constants, **launch.options,
+            **rows, **launch.constants, **launch.options,
         )  # fmt: skip
     return out, lse
 

@@ -8,16 +8,19 @@ import torch
 import triton
 from torch import Tensor
 
-from minipaged.kernels.configs import padded
+from minipaged.kernels.constants import (
+    COPY_CHUNK,
+    COPY_OPTIONS,
+    WRITE_OPTIONS,
+    copy_constants,
+    pool_constants,
+)
 from minipaged.kernels.layouts import pool_shape
 from minipaged.kernels.meta import AttentionMeta
 from minipaged.kernels.runs import independent_runs
 from minipaged.kernels.triton_attention import paged_decode, paged_prefill
 from minipaged.kernels.triton_launch import INTERPRETED
 from minipaged.kernels.triton_store import copy_kernel, write_kernel
-
-COPY_CHUNK = 1024
-"""Numbers that one program of the block copy moves."""
 
 
 class TritonAttention:
@@ -57,8 +60,7 @@ def write_kv(k: Tensor, v: Tensor, k_pool: Tensor, v_pool: Tensor, slot_mapping:
     if len(k):
         write_kernel[(len(k), shape.kv_heads)](
             k.contiguous(), v.contiguous(), k_pool, v_pool, slot_mapping,
-            KV=shape.kv_heads, HEAD_DIM=shape.head_dim, DIM=padded(shape.head_dim),
-            BLOCK_SIZE=shape.block_size, X=shape.x, num_warps=1,
+            **pool_constants(shape), **WRITE_OPTIONS,
         )  # fmt: skip
 
 
@@ -95,7 +97,7 @@ def _copy(source: Tensor, target: Tensor, sources: Sequence[int], targets: Seque
     numel = source[0].numel()
     ids = torch.tensor([list(sources), list(targets)], device=source.device)
     copy_kernel[(len(sources), triton.cdiv(numel, COPY_CHUNK))](
-        source, target, ids[0], ids[1], BLOCK_NUMEL=numel, CHUNK=COPY_CHUNK
+        source, target, ids[0], ids[1], **copy_constants(numel), **COPY_OPTIONS
     )
 
 

@@ -11,7 +11,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from minipaged.kernels.configs import KernelConfig, padded
+from minipaged.kernels.configs import KernelConfig
+from minipaged.kernels.constants import attention_constants, attention_options
 from minipaged.kernels.fit import require_fit
 from minipaged.kernels.layouts import PoolShape, pool_shape
 
@@ -29,7 +30,7 @@ class Launch(NamedTuple):
     """The queries, contiguous; the pool's shape; and what the kernels are compiled for.
 
     scale: turns q k into a score in base 2. constants: the kernels' constexpr parameters that
-    they have in common. options: num_warps and num_stages.
+    they have in common. options: num_warps, num_stages, and what holds for all kernels.
     """
 
     q: Tensor
@@ -38,7 +39,7 @@ class Launch(NamedTuple):
     scale: float
     config: KernelConfig
     constants: dict[str, Any]
-    options: dict[str, int]
+    options: dict[str, Any]
 
 
 def prepare(
@@ -55,17 +56,8 @@ def prepare(
     require_fit(q, shape, k_pool.dtype, v_pool)
     dim, group = shape.head_dim, q.shape[1] // shape.kv_heads
     config = config(dim, q.dtype.itemsize) if callable(config) else config
-    constants = {
-        "GROUP": group,
-        "KV": shape.kv_heads,
-        "HEAD_DIM": dim,
-        "DIM": padded(dim),
-        "BLOCK_SIZE": shape.block_size,
-        "X": shape.x,
-        "TILE": config.tile,
-        "CARRY": config.carry,
-        "UPCAST": INTERPRETED and q.dtype is torch.bfloat16,
-    }
-    options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+    upcast = INTERPRETED and q.dtype is torch.bfloat16
+    constants = attention_constants(shape, group, config, upcast=upcast)
     scale = LOG2_E / math.sqrt(dim)
+    options = attention_options(config)
     return Launch(q.contiguous(), shape, group, scale, config, constants, options)
