@@ -48,6 +48,7 @@ def call(monkeypatch, capsys, *arguments):
         (["generate", "  "], "the prompt is empty"),
         (["generate", "\udce4"], "set the locale to UTF-8"),
         (["generate", "x", "--seed", "-1"], "seed is -1"),
+        (["generate", "x", "--attention-backend", "x"], "choose one of torch, triton"),
         (["demo", "x", "--num-blocks", "0"], "num_blocks is 0"),
         (["demo", "--scenario", "nonsense"], "choose one of mixed, prefix, fork, beam"),
         (["demo", "x", "--max-tokens", "0"], "max_tokens is 0"),
