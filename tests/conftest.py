@@ -25,8 +25,9 @@ from minipaged.plan import StepPlan, StepResult
 settings.register_profile("minipaged", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("minipaged")
 
-
-collect_ignore = ["aot"]  # a process of its own, started by test_aot.py
+# processes of their own, started by test_interp.py and test_aot.py: pytest collects them only where
+# they are named
+collect_ignore = ["aot", "interp"]
 
 
 class PlanLog(SimExecutor):

@@ -11,7 +11,7 @@ from minipaged.kernels.layouts import PoolShape
 def require_fit(q: Tensor, k: PoolShape, k_dtype: torch.dtype, v_pool: Tensor) -> None:
     """ValueError unless q [T, H, D], K's pool and v_pool [num_blocks, block_size, KV, D] fit.
 
-    H must be a multiple of KV, D and the dtype the same in all three.
+    H must be a multiple of KV, D and the dtype the same in all three, v_pool contiguous.
     """
     heads, kv_heads = q.shape[1], k.kv_heads
     if heads % kv_heads:
@@ -28,3 +28,14 @@ def require_fit(q: Tensor, k: PoolShape, k_dtype: torch.dtype, v_pool: Tensor) -
         raise ValueError(
             f"q is {q.dtype}, k_pool {k_dtype}, v_pool {v_pool.dtype}: use one dtype for all"
         )
+    require_contiguous(v_pool=v_pool)
+
+
+def require_contiguous(**tensors: Tensor) -> None:
+    """ValueError that names the first tensor which is not contiguous: kernels count on it."""
+    for name, tensor in tensors.items():
+        if not tensor.is_contiguous():
+            raise ValueError(
+                f"{name} {list(tensor.shape)} has the strides {tensor.stride()} and is not "
+                "contiguous: give a tensor that is, such as its .contiguous() copy"
+            )

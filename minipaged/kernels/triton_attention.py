@@ -10,6 +10,7 @@ from torch import Tensor
 
 from minipaged.kernels.configs import KernelConfig, decode_config, prefill_config
 from minipaged.kernels.constants import MERGE_OPTIONS, decode_rows, merge_constants, prefill_rows
+from minipaged.kernels.fit import require_contiguous
 from minipaged.kernels.meta import AttentionMeta
 from minipaged.kernels.splits import choose_split_size, num_splits
 from minipaged.kernels.triton_decode import decode_kernel
@@ -39,11 +40,13 @@ def paged_decode(
     choose_split_size decide by the batch. With a fixed size a row's result is the same to the
     last bit, whatever else is in the batch.
     config: in place of the shipped table's. out: to write to, contiguous; a new one otherwise.
-    ValueError as from paged_attention, and for a split_size that is no such multiple. Cost: each
-    K and V of the sequences is read once; a piece writes D + 1 float32 numbers a head.
+    ValueError as from paged_attention, for what is not contiguous (pools, out, query_start_loc,
+    seq_lens), and for a split_size that is no such multiple. Cost: each K and V of the sequences
+    is read once; a piece writes D + 1 float32 numbers a head.
     """
     launch = prepare(q, k_pool, v_pool, config or decode_config)
     out = torch.empty_like(launch.q) if out is None else out
+    require_contiguous(out=out, query_start_loc=meta.query_start_loc, seq_lens=meta.seq_lens)
     lse = q.new_empty(q.shape[:2], dtype=torch.float32)
     tables = meta.block_tables.contiguous()
     num_seqs, longest = len(tables), tables.shape[1] * launch.shape.block_size
@@ -95,6 +98,7 @@ def paged_prefill(
     """
     launch = prepare(q, k_pool, v_pool, config or prefill_config)
     out = torch.empty_like(launch.q) if out is None else out
+    require_contiguous(out=out, query_start_loc=meta.query_start_loc, seq_lens=meta.seq_lens)
     lse = q.new_empty(q.shape[:2], dtype=torch.float32)
     rows = prefill_rows(launch.group, launch.config)
     key = ("triton tiles", rows["QUERIES"], min_queries)

@@ -15,6 +15,7 @@ from minipaged.kernels.constants import (
     copy_constants,
     pool_constants,
 )
+from minipaged.kernels.fit import require_contiguous
 from minipaged.kernels.layouts import pool_shape
 from minipaged.kernels.meta import AttentionMeta
 from minipaged.kernels.runs import independent_runs
@@ -53,10 +54,11 @@ class TritonAttention:
 def write_kv(k: Tensor, v: Tensor, k_pool: Tensor, v_pool: Tensor, slot_mapping: Tensor) -> None:
     """Store k, v [T, KV, D] in the slots slot_mapping [T] of the pools, in place.
 
-    k_pool: in either layout of layouts.py. Slots are distinct and inside the pool; the kernel
-    does not look.
+    k_pool: in either layout of layouts.py; v_pool [num_blocks, block_size, KV, D], contiguous.
+    Slots are distinct and inside the pool; the kernel does not look.
     """
     shape = pool_shape(k_pool)
+    require_contiguous(v_pool=v_pool)
     if len(k):
         write_kernel[(len(k), shape.kv_heads)](
             k.contiguous(), v.contiguous(), k_pool, v_pool, slot_mapping,
