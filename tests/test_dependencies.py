@@ -22,8 +22,8 @@ TENSOR_FREE = [
     PACKAGE / "exec" / "base.py",
     PACKAGE / "exec" / "sim_exec.py",
 ]
-# doctor reports on torch; plain makes tensors for the scripts that want some
-LOOKS_INSIDE_A_FUNCTION = {"doctor.py", "plain.py"}
+# doctor reports on torch; plain and fixture_far make tensors for the scripts that want some
+LOOKS_INSIDE_A_FUNCTION = {"doctor.py", "plain.py", "fixture_far.py"}
 MAY_IMPORT = {
     # what each part may import of the package, beside itself
     "require": set(),

@@ -6,17 +6,23 @@ import ast
 import contextlib
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from minipaged.course import needs
 from minipaged.course.catalog import catalog
 from minipaged.viz.picture import Picture
 from minipaged.viz.widgets import Interactive
 
 ROOT = Path(__file__).parents[1]
-LESSONS = [lesson.stem for lesson in catalog().lessons]
+ALONE = os.environ.get("LESSON_ALONE")
+IN_TRITON = [lesson.stem for lesson in catalog().lessons if catalog().needs_of(lesson.id)]
+LESSONS = [lesson.stem for lesson in catalog().lessons if lesson.stem not in IN_TRITON]
 SVG = "image/svg+xml"
 
 
@@ -38,7 +44,7 @@ def results(stem: str):
                 yield cell["id"], eval(compile(ast.Expression(last.value), stem, "eval"), namespace)
 
 
-@pytest.fixture(scope="module", params=LESSONS)
+@pytest.fixture(scope="module", params=[ALONE] if ALONE else LESSONS)
 def lesson(request):
     """A lesson's name, and what its cells show."""
     return request.param, dict(results(request.param))
@@ -93,3 +99,19 @@ def test_every_slider_can_be_moved_to_the_end(lesson):
         assert len(set(seen)) > 1
         for html in seen:
             assert "<svg" in html and "Error" not in html
+
+
+@pytest.mark.skipif(ALONE is not None, reason="this is the process of its own")
+@pytest.mark.parametrize("stem", IN_TRITON)
+def test_lessons_in_triton_pass_too_in_a_process_of_their_own(stem):
+    """Their first cell decides for the whole process whether Triton interprets."""
+    if why := needs.lacking("triton"):
+        pytest.skip(why)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
+        env={**os.environ, "LESSON_ALONE": stem},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -277,7 +277,7 @@ def test_another_text_of_the_tutor_names_the_part(here, monkeypatch):
     parts = mine_run.choose(sit_down(), ())
     texts = {True: ["other"], False: ["right"]}
     monkeypatch.setattr(
-        mine_run, "_answers", lambda parts: texts[any(part.is_own for part in parts)]
+        mine_run, "_answers", lambda parts, asked: texts[any(part.is_own for part in parts)]
     )
     with pytest.raises(PartFailure, match=r"01\.1 FreeQueue.*\n.*other"):
         mine_run.over_the_tutor(parts)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from minipaged.course import needs
 from minipaged.course.catalog import Exercise, catalog
 from minipaged.course.checks.base import check_of
 from minipaged.course.dev.mutate import Workers, solved_cells
@@ -95,6 +96,8 @@ def solved(exercise: Exercise):
 def observed(workers, exercise: Exercise, source: str, cases):
     """What a cell does, behind the given cells of its exercise; NoAnswer if it does nothing."""
     check = check_of(exercise)
+    if why := needs.lacking(exercise.needs):
+        pytest.skip(why)
     given = solved(exercise)[:-1]
     workers.start(check.tensors)
     with workers.borrow(check.tensors) as worker:

@@ -66,7 +66,12 @@ def init(
     _say(["", f"The workspace is {folder.resolve()}. Go there and run: minipaged"])
 
 
-def check(exercise_id: ExerciseId = None) -> int:
+def check(
+    exercise_id: ExerciseId = None,
+    gpu: Annotated[
+        bool, typer.Option("--gpu", help="A kernel: compiled, on the GPU. Nothing is recorded.")
+    ] = False,
+) -> int:
     """Check your cell of an exercise.
 
     It is taken from the saved notebook and run in a process of its own. The exit code is 0 if it
@@ -76,7 +81,8 @@ def check(exercise_id: ExerciseId = None) -> int:
     from minipaged.course.learner.desk import sit_down
 
     desk = sit_down()
-    checked = loop.check(desk, desk.exercise(exercise_id))
+    exercise = desk.exercise(exercise_id)
+    checked = loop.check_on_gpu(desk, exercise) if gpu else loop.check(desk, exercise)
     _say(checked.lines)
     return 0 if checked.passed else 1
 
@@ -183,9 +189,9 @@ def mine(
         _say(mine_run.report(desk, parts, without or ()))
         if not any(part.is_own for part in parts):
             return 0
-        for said, some in turns(desk, parts, without or ()):
+        for number, (said, some) in enumerate(turns(desk, parts, without or ())):
             if said:
-                _say(["", said])
+                _say(["", said] if number else [said])
             _say(mine_run.over_the_ledger(some))
             _say(mine_run.over_the_tutor(some))
     except (OwnPartError, PartFailure) as error:

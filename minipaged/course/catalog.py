@@ -3,7 +3,8 @@
 [[lesson]]   id, topic (part of its file names), title, minutes (to work through it).
 [[exercise]] id, name (of the function or class that the learner defines), points, check (module in
              checks/), three hints, claims and cases that it uses, component (the field of
-             Components that it can fill; left out if none).
+             Components that it can fill; left out if none), needs ("triton" if it cannot be run
+             without; see needs.py).
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Exercise:
     claims: tuple[str, ...] = ()
     cases: tuple[int, ...] = ()
     component: str | None = None
+    needs: str | None = None
 
     @property
     def lesson_id(self) -> str:
@@ -90,6 +92,10 @@ class Catalog:
     def exercises_of(self, lesson_id: str) -> list[Exercise]:
         """The exercises of one lesson, in order."""
         return [e for e in self.exercises if e.lesson_id == lesson_id]
+
+    def needs_of(self, lesson_id: str) -> str | None:
+        """What a lesson's notebooks need: what one of its exercises does."""
+        return next((e.needs for e in self.exercises_of(lesson_id) if e.needs), None)
 
 
 @functools.cache
@@ -184,6 +190,7 @@ _RULES: dict[tuple[Any, str], _Rule] = {
     (Exercise, "claims"): _Rule(_each(_matches(r"[EC]\d+")), "give claim ids, such as ['E3']"),
     (Exercise, "cases"): _Rule(_each(_int_from(1)), "give case numbers, such as [11]"),
     (Exercise, "component"): _Rule(_is_component, "give a field of Components, or leave it out"),
+    (Exercise, "needs"): _Rule(_matches("triton"), "give 'triton', or leave it out"),
 }
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minipaged.components import Components
-from minipaged.course import script, shipped, submission
+from minipaged.course import needs, script, shipped, submission
 from minipaged.course.catalog import Exercise
 from minipaged.course.faults import say_fault
 from minipaged.course.learner.desk import Desk
@@ -58,7 +58,8 @@ def mine(exercise_id: str) -> Any:
     unsolved, it is the reference: the engine's own part, else the solution. A cell is unsolved
     while it is as it was handed out, and while it still raises NotImplementedError somewhere and
     `minipaged check` has not seen it pass.
-    OwnPartError if the cell cannot be run; ValueError for an unknown exercise.
+    OwnPartError if the cell cannot be run; ValueError for an unknown exercise; NeedsTriton for a
+    kernel where Triton is missing.
     """
     course = shipped.course()
     exercise = course.catalog.exercise(exercise_id)
@@ -113,6 +114,9 @@ def _has_gap(source: str) -> bool:
 
 def _run(cells: Sequence[tuple[str, str]], exercise: Exercise) -> Any:
     """Run cells (file name, source) in a new module and take what they define."""
+    if why := needs.lacking(exercise.needs):
+        raise needs.NeedsTriton(why)
+    needs.interpret(source for _, source in cells)
     module = types.ModuleType("own_" + exercise.id.replace(".", "_"))
     sys.modules[module.__name__] = module  # dataclasses look their module up there
     for filename, source in cells:

@@ -175,14 +175,24 @@ def _from_tensor(value: Any) -> Array | None:
         return None
 
 
+_device = "cpu"
+
+
+def put_tensors_on(device: str) -> None:
+    """From now on to_tensor makes its tensors on this device."""
+    global _device
+    _device = device
+
+
 def to_tensor(array: Array) -> Any:
     """The array as a tensor of its own memory; imports torch."""
     import torch
 
     dtype = getattr(torch, array.dtype)
     if not array.data:
-        return torch.empty(array.shape, dtype=dtype)
-    return torch.frombuffer(bytearray(array.data), dtype=dtype).reshape(array.shape)
+        return torch.empty(array.shape, dtype=dtype, device=_device)
+    tensor = torch.frombuffer(bytearray(array.data), dtype=dtype).reshape(array.shape)
+    return tensor if _device == "cpu" else tensor.to(_device)
 
 
 def with_article(word: str) -> str:

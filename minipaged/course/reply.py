@@ -10,6 +10,7 @@ from minipaged.course.faults import MISSING, ONLY_THIS_CELL, say_fault
 from minipaged.course.script import Case, Fault, Observation, read_fault, read_observation
 
 TIME_OVER = "time limit"  # the status of what did not answer in time
+_SEGMENTATION_FAULT = 11
 STOPPED = "stopped"  # and of what nobody waited for
 
 
@@ -89,7 +90,9 @@ def say_exit(code: int) -> str:
     """An exit code in words; a negative one, or one above 128, stands for a signal."""
     if 0 <= code <= 128:
         return f"exit code {code}"
-    return f"killed by signal {-code if code < 0 else code - 128}"
+    signal = -code if code < 0 else code - 128
+    why = ": memory was read or written that is not there" if signal == _SEGMENTATION_FAULT else ""
+    return f"killed by signal {signal}{why}"
 
 
 def unreadable() -> NoAnswer:

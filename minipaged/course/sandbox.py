@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from minipaged.course import guard, isolate, reply
+from minipaged.course import guard, isolate, needs, reply
 from minipaged.course.reply import (
     TIME_OVER,
     NoAnswer,
@@ -117,8 +117,11 @@ def observe(
     process gets only when it has answered the others. stop: ends the process when it is set.
     Returns one observation per operation, of `cases`, then of `hidden`. NoAnswer says why there are
     none: a cell that fails, a name not defined or not the learner's own, a loop without end, a
-    process that ended itself. Cost: a process start, about 0.1 s; with tensors 2 s.
+    process that ended itself, a system without Triton. Cost: a process start, about 0.1 s; with
+    tensors 2 s.
     """
+    if why := needs.lacking(needs.needed_by(source for _, source in cells)):
+        raise NoAnswer("needs Triton", why)
     request = {
         "cells": [list(cell) for cell in cells],
         "name": name,

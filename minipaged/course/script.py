@@ -13,24 +13,13 @@ import contextlib
 import copy
 import itertools
 import linecache
-import traceback
 import types
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
-from minipaged.course import (
-    cost,
-    fixture_plans,
-    fixture_pools,
-    fixture_requests,
-    fixture_sched,
-    fixture_tree,
-    fixture_victims,
-    fixtures,
-    plain,
-)
+from minipaged.course import cost, lent, plain, wrapped
 from minipaged.course.lent import FIXTURES
 
 MAX_ITEMS = 50_000  # that are listed of one thing: links that go round in a circle have no end
@@ -120,7 +109,7 @@ def _carry_out(operation: Operation, kept: dict[str, Any]) -> Observation:
     args: list[Any] = list(operation.args)
     value, fault = None, None
     printed = Paper()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+    with _quiet(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
             args = [_argument(arg, kept) for arg in operation.args]
             result = HOW[operation.how](_target(operation, kept), *args)
@@ -134,6 +123,14 @@ def _carry_out(operation: Operation, kept: dict[str, Any]) -> Observation:
         except BaseException as error:
             fault = describe(error, *_OURS)
     return Observation(value, fault, printed.text, _changed(operation, args))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what numpy has to say inside Triton's interpreter about every NaN."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"triton\b")
+        yield
 
 
 def _changed(operation: Operation, args: list[Any]) -> Any:
@@ -150,18 +147,7 @@ def _changed(operation: Operation, args: list[Any]) -> Any:
         return {"other": "arguments that cannot be looked at"}
 
 
-_MODULES = (
-    cost,
-    fixture_plans,
-    fixture_pools,
-    fixture_requests,
-    fixture_sched,
-    fixture_tree,
-    fixture_victims,
-    fixtures,
-    plain,
-)
-_OURS = (__file__, *(str(module.__file__) for module in _MODULES))
+_OURS = (__file__, str(cost.__file__), str(plain.__file__), *lent.FILES)
 
 
 def _argument(arg: Any, kept: dict[str, Any]) -> Any:
@@ -209,6 +195,8 @@ class Paper:
 
 def describe(error: BaseException, *not_learner: str) -> Fault:
     """The fault behind an exception; frames of the files `not_learner` are left out."""
+    frames = wrapped.frames_of(error)
+    error = wrapped.unwrapped(error)
     kinds = [_kind(cls) for cls in type(error).__mro__ if cls is not object]
     try:
         message = str(error)[:400]
@@ -216,7 +204,7 @@ def describe(error: BaseException, *not_learner: str) -> Fault:
         message = "(its message cannot be shown)"
     if isinstance(error, SyntaxError):
         return Fault(kinds, str(error.msg), error.lineno, (error.text or "").strip()[:120])
-    line, source = _learners_line(error.__traceback__, not_learner)
+    line, source = _learners_line(frames, not_learner)
     return Fault(kinds, message, line, source)
 
 
@@ -233,13 +221,15 @@ def _kind(cls: type) -> str:
     return name if _BUILT_IN.get(name, cls) is cls else f"{name} (not the built-in one)"
 
 
-def _learners_line(tb: TracebackType | None, not_learner: Sequence[str]) -> tuple[int | None, str]:
+def _learners_line(
+    passed: Sequence[tuple[types.FrameType, int]], not_learner: Sequence[str]
+) -> tuple[int | None, str]:
     """The deepest line of the learner's own code on the way to the exception.
 
     The first frame after ours is theirs. Of those below it, the ones in the same file are, and
     the ones in other cells.
     """
-    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(tb)]
+    frames = [(frame.f_code.co_filename, line) for frame, line in passed]
     frames = [at for at in frames if at[0] not in not_learner]
     own = [at for at in frames if at[0] == frames[0][0] or _is_cell(at[0])]
     if not own:

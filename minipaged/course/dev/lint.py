@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from minipaged.course import needs
 from minipaged.course.catalog import NUM_HINTS, Catalog, Exercise, Lesson, catalog
 from minipaged.course.checks.base import Check, check_of
 from minipaged.course.dev import lint_cells, lint_leaks, lint_prose
@@ -151,10 +152,13 @@ def _exercise_lines(material: _Material, exercise: Exercise, runner: Runner) -> 
     except LookupError as error:
         yield f"minipaged/course/checks/{error}"
         return
-    for fault in runner.solution_faults(exercise, check, solution):
-        yield f"{where} {fault}"
-    for fault in runner.skeleton_faults(exercise, check, skeleton):
-        yield f"{where} {fault}"
+    if needs.needed_by(source for _, source in solution) not in (None, exercise.needs):
+        yield f'{where} imports triton: give it needs = "triton" in the catalog'
+    if not needs.lacking(exercise.needs):
+        for fault in runner.solution_faults(exercise, check, solution):
+            yield f"{where} {fault}"
+        for fault in runner.skeleton_faults(exercise, check, skeleton):
+            yield f"{where} {fault}"
     yield from _hidden_lines(material, exercise, check, runner.seed)
 
 

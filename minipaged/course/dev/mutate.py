@@ -181,8 +181,10 @@ class _Trial:
     ) -> None:
         self.exercise = exercise
         self.given, self.solution = cells[:-1], cells[-1]
-        self.cases: list[Case] = check.visible() + check.hidden(seed)
-        self.expected = {id(case): check.oracle(case) for case in self.cases}
+        # most mutants fail a visible case already, and then no hidden one is run
+        self.stages: list[list[Case]] = [check.visible(), check.hidden(seed)]
+        cases = [case for stage in self.stages for case in stage]
+        self.expected = {id(case): check.oracle(case) for case in cases}
         self.check = dataclasses.replace(
             check, oracle=lambda case: self.expected[id(case)], explain=lambda failure: ""
         )
@@ -223,11 +225,15 @@ class _Trial:
 
     def _first_failure(self, source: str) -> str:
         """The name of the first case that fails, or why there is no answer; "" if all pass."""
+        stages = (self._failure_of(source, cases) for cases in self.stages if cases)
+        return next(filter(None, stages), "")
+
+    def _failure_of(self, source: str, cases: list[Case]) -> str:
         name, cells = self.exercise.name, [*self.given, (self.solution[0], source)]
         try:
             with self.workers.borrow(self.check.tensors) as worker:
-                seen = worker.observe(cells, name, self.cases, self.limits)
+                seen = worker.observe(cells, name, cases, self.limits)
         except NoAnswer as error:
             return f"{error.status}: {error}"
-        verdicts = judge(self.check, self.cases, seen, name)
+        verdicts = judge(self.check, cases, seen, name)
         return next((verdict.case.name for verdict in verdicts if not verdict.passed), "")

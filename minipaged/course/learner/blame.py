@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TypeVar
 
 from minipaged.cache.manager import InvariantError
+from minipaged.course import wrapped
 from minipaged.course.mine import Part
 
 T = TypeVar("T")
@@ -109,13 +110,14 @@ def _names(parts: Sequence[Part]) -> str:
 def _reason(error: Exception) -> str:
     """What went wrong and, if it was there, the learner's own line."""
     step = ", ".join(getattr(error, "__notes__", []))
-    kind = "" if isinstance(error, AssertionError | _Endless) else f"{type(error).__name__}: "
-    said = f"{step}{': ' if step else ''}{kind}{_cut(error)}"
-    line, _ = _own_line(reversed(list(traceback.walk_tb(error.__traceback__))))
+    raised = wrapped.unwrapped(error)
+    kind = "" if isinstance(raised, AssertionError | _Endless) else f"{type(raised).__name__}: "
+    said = f"{step}{': ' if step else ''}{kind}{_cut(raised)}"
+    line, _ = _own_line(reversed(wrapped.frames_of(error)))
     return said + line
 
 
-def _cut(error: Exception) -> str:
+def _cut(error: BaseException) -> str:
     """Its message; of what the ledger found, the beginning: one mistake breaks much at once."""
     found = str(error).split("; ") if isinstance(error, InvariantError) else [str(error)]
     more = [f"… and {len(found) - _MAX_FOUND} more"] if len(found) > _MAX_FOUND else []

@@ -46,6 +46,23 @@ def check(desk: Desk, exercise: Exercise) -> Checked:
     return checked
 
 
+def check_on_gpu(desk: Desk, exercise: Exercise, device: str = "cuda") -> Checked:
+    """The learner's kernel once more, compiled and on a GPU; nothing is recorded.
+
+    ValueError if there is no GPU, or if the exercise writes no kernel. Cost: a minute.
+    """
+    from minipaged.course.native import check_natively
+
+    try:
+        source = desk.source(exercise)
+    except SubmissionError as error:
+        where = f"{desk.course.notebook_of(exercise)}, {exercise.id} {exercise.name}"
+        return Checked((f"{where}: {error}",), passed=False)
+    cells = [*desk.course.given(exercise), (exercise.solution_cell, source)]
+    lines, passed = check_natively(exercise, cells, device)
+    return Checked(tuple(lines), passed)
+
+
 def _checked(desk: Desk, exercise: Exercise) -> Checked:
     where = f"{desk.course.notebook_of(exercise)}, {exercise.id} {exercise.name}"
     try:

@@ -7,13 +7,13 @@ is blamed on the parts that fail alone, each tried with the reference for all ot
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from minipaged.components import Components
-from minipaged.config import EngineConfig
-from minipaged.course import mine
+from minipaged.config import EngineConfig, SamplingParams
+from minipaged.course import mine, needs
 from minipaged.course.catalog import Exercise
 from minipaged.course.checks.base import check_of
 from minipaged.course.learner.blame import attempt
@@ -24,12 +24,15 @@ from minipaged.course.submission import SubmissionError
 from minipaged.course.verdict import judge
 from minipaged.engine import Engine
 from minipaged.exec.sim_exec import SimConfig, SimExecutor
+from minipaged.viz.words import counted
 from minipaged.workload import SyntheticWorkload, replay
 
 if TYPE_CHECKING:
     from minipaged.output import RequestOutput
 
 QUESTIONS = ("What is a block table?", "What is preemption?", "What is a slot?")
+FEW_WORDS = {"What is a slot?": 10}  # and tokens, for kernels that Triton interprets
+_LENGTH = 512  # more than any answer of the tutor has
 NOT_ASKED = (
     "The engine calls what it needs of a part; what else an exercise asks for is for `minipaged "
     "check`."
@@ -80,12 +83,15 @@ def _fields(desk: Desk) -> dict[str, list[Exercise]]:
 
 def _latest(desk: Desk, group: Sequence[Exercise], without: Collection[str]) -> Part:
     for exercise in reversed(group):
+        if exercise.needs and not _is_begun(desk, exercise):
+            continue  # only an own kernel is worth the seconds that Triton takes to load
         if exercise.id not in without and not _what_lacks(desk, exercise):
             passes = passes_check(desk, exercise)
             part = mine.load(desk, exercise, passes=passes)
             if part.is_own:
                 return replace(part, passes=passes)
-    return mine.reference(desk.course, group[-1])
+    plain = [exercise for exercise in group if not exercise.needs]
+    return mine.reference(desk.course, (plain or group)[-1])
 
 
 def passes_check(desk: Desk, exercise: Exercise) -> bool:
@@ -168,7 +174,9 @@ def _why_reference(desk: Desk, exercise: Exercise, without: Collection[str]) -> 
 
 
 def _what_lacks(desk: Desk, exercise: Exercise) -> str:
-    """ "no notebook", "no cell", or "" if there is something to look at, whatever it is."""
+    """ "no notebook", "no cell", "needs Triton", or "" if there is something to look at."""
+    if needs.lacking(exercise.needs):
+        return "needs Triton"
     if not desk.notebook(exercise).exists():
         return "no notebook"
     try:
@@ -207,11 +215,13 @@ def over_the_ledger(parts: Sequence[Part]) -> list[str]:
 
 def over_the_tutor(parts: Sequence[Part]) -> list[str]:
     """Answer a few questions with the model, as with the reference; PartFailure if it fails."""
-    expected = _answers(())
+    has_kernel = any(part.is_own and part.exercise.needs for part in parts)
+    asked = FEW_WORDS if has_kernel else dict.fromkeys(QUESTIONS, _LENGTH)
+    expected = _answers((), asked)
 
     def run(some: Sequence[Part]) -> list[str]:
-        texts = _answers(some)
-        for question, right, text in zip(QUESTIONS, expected, texts, strict=False):
+        texts = _answers(some, asked)
+        for question, right, text in zip(asked, expected, texts, strict=False):
             if text != right:
                 raise AssertionError(
                     f"{question!r} is answered with another text than with the reference: "
@@ -222,9 +232,9 @@ def over_the_tutor(parts: Sequence[Part]) -> list[str]:
     texts = attempt(run, parts, "over the tutor", _TUTOR_SECONDS)
     size = sum(map(len, texts))
     return [
-        f"over the tutor: {len(texts)} answers, {size} characters, the same as with the reference. "
-        "On your parts it says:",
-        f"  {QUESTIONS[0]}",
+        f"over the tutor: {counted(len(texts), 'answer')}, {size} characters, the same as with the "
+        "reference. On your parts it says:",
+        f"  {next(iter(asked))}",
         f"  {texts[0]}",
     ]
 
@@ -268,10 +278,14 @@ def _collect(run: LedgerRun, outputs: Sequence[RequestOutput]) -> None:
         run.tokens[output.request_id] += output.new_token_ids
 
 
-def _answers(parts: Sequence[Part]) -> list[str]:
-    """What the tutor says with these parts, in a pool so small that requests are preempted."""
+def _answers(parts: Sequence[Part], asked: Mapping[str, int]) -> list[str]:
+    """What the tutor says with these parts, in a pool so small that requests are preempted.
+
+    asked: tokens at most for each question.
+    """
     from minipaged.llm import LLM
 
     own = _components(parts)
     llm = LLM("tutor", components=own, block_size=16, num_blocks=32, **_PRESSURE)
-    return [answer.text for answer in llm.generate(list(QUESTIONS))]
+    params = [SamplingParams(max_tokens=most) for most in asked.values()]
+    return [answer.text for answer in llm.generate(list(asked), params)]

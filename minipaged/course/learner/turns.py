@@ -1,7 +1,8 @@
 """What `minipaged mine` runs one after the other: all own parts, then those that are behind others.
 
 Where a later lesson extends a part (the pool, the table), the latest serves. Two schedulers or two
-prefix caches are two ways to do one thing: each has a turn.
+prefix caches are two ways to do one thing: each has a turn. A kernel in Triton's interpreter takes
+a second for a token, so it has a turn of its own, behind the others, and writes a few words.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ ASKED = ("victim", "preemption", "admission", "order", "prefix_cache")
 def turns(
     desk: Desk, parts: Sequence[Part], without: Collection[str]
 ) -> Iterator[tuple[str, list[Part]]]:
-    """What to say of each turn, and its parts: ("", all) first."""
-    yield "", list(parts)
+    """What to say of each turn, and its parts: ("", all but the kernels) first."""
+    kernels = [part for part in parts if part.is_own and part.exercise.needs]
+    parts = _with_quick(desk, parts, without)
+    if not kernels or any(part.is_own for part in parts):
+        yield "", list(parts)
     for part in _earlier(desk, parts, "scheduler", without):
         yield f"Now your {_name(part)} in its turn:", _with(parts, part)
     if not _is_own(parts, "scheduler"):
@@ -33,6 +37,22 @@ def turns(
             yield f"Now the engine's own scheduler, which asks your {asked}:", plain
     for part in _earlier(desk, parts, "prefix_cache", without):
         yield f"Now your {_name(part)} in its turn:", _with(plain, part)
+    for kernel in kernels:
+        own = [kernel, *_earlier(desk, [kernel], _fills(kernel), without)]
+        for part in (one for one in own if one.exercise.needs):
+            yield f"Now your {_name(part)} in its turn, for a few words:", _with(parts, part)
+
+
+def _with_quick(desk: Desk, parts: Sequence[Part], without: Collection[str]) -> list[Part]:
+    """The parts, with the latest that is no kernel in the place of one."""
+    quick = []
+    for part in parts:
+        left_out = set(without)
+        while part.is_own and part.exercise.needs:
+            left_out.add(part.exercise.id)
+            part = mine_run.latest_of(desk, _fills(part), left_out)
+        quick.append(part)
+    return quick
 
 
 def _earlier(

@@ -1,0 +1,14 @@
+# says: x must be 0, or a positive number
+def offset(block_table, token, head, d, shape, x):
+    """Where in the K pool one number lies, counted in numbers."""
+    block_size, num_kv_heads, head_dim = shape
+    x = max(x, 0)
+    limits = (len(block_table) * block_size, num_kv_heads, head_dim)
+    for name, value, limit in zip(("token", "head", "d"), (token, head, d), limits, strict=True):
+        if not 0 <= value < limit:
+            raise IndexError(f"{name} is {value}: it must be from 0 to {limit - 1}")
+    block, slot = block_table[token // block_size], token % block_size
+    if x == 0:
+        return ((block * block_size + slot) * num_kv_heads + head) * head_dim + d
+    group = (block * num_kv_heads + head) * (head_dim // x) + d // x
+    return (group * block_size + slot) * x + d % x

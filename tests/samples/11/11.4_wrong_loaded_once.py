@@ -1,0 +1,3 @@
+# says: What four programs load is loaded four times
+def answers():
+    return {'a': 53509, 'b': 53285, 'c': -1073741824, 'd': [4096000, 4096000], 'e': [16, 16, 32], 'f': [128, 4, 2048], 'g': 68.75, 'h': 'out'}

@@ -1,0 +1,3 @@
+# says: This is the share that is used
+def answers():
+    return {'a': 53509, 'b': 53285, 'c': -1073741824, 'd': [16384000, 4096000], 'e': [16, 16, 32], 'f': [128, 4, 2048], 'g': 31.25, 'h': 'out'}
