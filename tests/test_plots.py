@@ -197,3 +197,11 @@ def test_only_tags_are_rounded():
     assert "0.98765" in words(picture)
     inside = re.findall("<[^<>]+>", picture.svg)
     assert not any(re.search(r"\d\.\d{3,}", tag) for tag in inside if "matplotlib" not in tag)
+
+
+def test_lines_with_both_axes_by_powers_of_two_and_marks():
+    drawn = lines([1, 2, 4], {"s": [1, 8, 64]}, log_x=True, log_y=True, marks={"here": 3})
+    assert ">here<" in drawn.svg.replace("> here<", ">here<")
+    assert drawn.text.endswith("here at 3")
+    with pytest.raises(ValueError, match="y holds 0, but log_y needs values above 0"):
+        lines([1, 2], {"s": [0, 1]}, log_y=True)

@@ -83,15 +83,21 @@ def lines(
     xlabel: str = "",
     ylabel: str = "",
     log_x: bool = False,
+    log_y: bool = False,
+    marks: Mapping[str, float] | None = None,
 ) -> Picture:
-    """One line a series over the same x. log_x: powers of two at even distances.
+    """One line a series over the same x. log_x, log_y: powers of two at even distances.
 
-    The text form tells at most 12 points. ValueError unless each series has one value an x.
+    marks: places on the x axis by what to write at them; each is a dotted upright line.
+    The text form tells at most 12 points, and the marks. ValueError unless each series has one
+    value an x.
     """
-    places = list(x)
+    places, marks = list(x), dict(marks or {})
     _require_lengths("x", places, series)
-    if log_x and min(places) <= 0:
-        raise ValueError(f"x holds {min(places)!r}, but log_x needs values above 0")
+    values = [value for one in series.values() for value in one]
+    for name, is_log, numbers in (("log_x", log_x, places), ("log_y", log_y, values)):
+        if is_log and min(numbers) <= 0:
+            raise ValueError(f"{name[-1]} holds {min(numbers)!r}, but {name} needs values above 0")
 
     def draw(axes: Any) -> None:
         for number, (name, values) in enumerate(series.items()):
@@ -110,13 +116,25 @@ def lines(
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         elif all(float(place).is_integer() for place in places):
             axes.xaxis.get_major_locator().set_params(integer=True)
+        if log_y:
+            axes.set_yscale("log", base=2)
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        _mark(axes, marks)
         _legend(axes, len(series))
 
     rows = [[places[i], *(v[i] for v in series.values())] for i in _some(len(places))]
     picture = _picture(draw, title, xlabel, ylabel, [xlabel or "x", *series], rows)
-    if len(rows) == len(places):
-        return picture
-    return replace(picture, text=f"{picture.text}\n{len(rows)} of {len(places):,} points")
+    notes = [f"{len(rows)} of {len(places):,} points"] if len(rows) < len(places) else []
+    notes += [f"{name} at {_number(place)}" for name, place in marks.items()]
+    return replace(picture, text="\n".join([picture.text, *notes]))
+
+
+def _mark(axes: Any, marks: Mapping[str, float]) -> None:
+    """Upright lines with their names beside them, at the bottom."""
+    for name, place in marks.items():
+        axes.axvline(place, color=DARK, linestyle=":", linewidth=1)
+        where = axes.get_xaxis_transform()
+        axes.text(place, 0.02, f" {name}", transform=where, rotation=90, va="bottom", ha="right")
 
 
 def _some(count: int) -> list[int]:

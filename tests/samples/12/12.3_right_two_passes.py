@@ -1,0 +1,61 @@
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def piece_kernel(
+    q, k_pool, v_pool, block_tables, seq_lens, parts, part_lse,
+    scale, split_size, table_width,
+    GROUP: tl.constexpr, BLOCK_SIZE: tl.constexpr, DIM: tl.constexpr,
+):  # fmt: skip
+    seq, head, piece = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    num_heads, num_pieces = tl.num_programs(1), tl.num_programs(2)
+    dims, within = tl.arange(0, DIM), tl.arange(0, BLOCK_SIZE)
+    query = tl.load(q + (seq * num_heads + head) * DIM + dims)
+    begin = piece * split_size
+    length = tl.minimum(begin + split_size, tl.load(seq_lens + seq))
+    group = num_heads // GROUP
+    table = block_tables + seq * table_width
+    top = float("-inf")
+    for first in range(begin, length, BLOCK_SIZE):
+        entry = tl.load(table + first // BLOCK_SIZE)
+        is_key = first + within < length
+        rows = (entry * BLOCK_SIZE + within) * group + head // GROUP
+        keys = tl.load(k_pool + rows[:, None] * DIM + dims[None, :], is_key[:, None], 0.0)
+        scores = tl.sum(keys * query[None, :], 1) * scale
+        top = tl.maximum(top, tl.max(tl.where(is_key, scores, float("-inf")), 0))
+    total, mixture = 0.0, tl.full([DIM], 0.0, tl.float32)
+    for first in range(begin, length, BLOCK_SIZE):
+        entry = tl.load(table + first // BLOCK_SIZE)
+        is_key = first + within < length
+        rows = (entry * BLOCK_SIZE + within) * group + head // GROUP
+        at = rows[:, None] * DIM + dims[None, :]
+        keys = tl.load(k_pool + at, is_key[:, None], 0.0)
+        scores = tl.sum(keys * query[None, :], 1) * scale
+        weights = tl.where(is_key, tl.exp(scores - top), 0.0)
+        total += tl.sum(weights, 0)
+        mixture += tl.sum(weights[:, None] * tl.load(v_pool + at, is_key[:, None], 0.0), 0)
+    row = (seq * num_pieces + piece) * num_heads + head
+    if total > 0:
+        tl.store(parts + row * DIM + dims, mixture / total)
+        tl.store(part_lse + row, top + tl.log(total))
+    if total == 0:
+        tl.store(part_lse + row, float("-inf"))
+
+
+def split_attention(q, k_pool, v_pool, block_tables, seq_lens, split_size):
+    sequences, heads, dim = q.shape
+    block_size, kv_heads = k_pool.shape[1:3]
+    pieces = max(1, -(-int(seq_lens.max()) // split_size))
+    parts = q.new_full((sequences, pieces, heads, dim), torch.nan)
+    part_lse = q.new_full((sequences, pieces, heads), torch.nan)
+    piece_kernel[(sequences, heads, pieces)](
+        q, k_pool, v_pool, block_tables, seq_lens, parts, part_lse,
+        dim**-0.5, split_size, block_tables.shape[1],
+        GROUP=heads // kv_heads, BLOCK_SIZE=block_size, DIM=dim,
+    )  # fmt: skip
+    lse = part_lse.logsumexp(1)
+    counted = (part_lse - lse[:, None]).exp()[..., None] * parts
+    is_empty = (part_lse == -torch.inf)[..., None]
+    return torch.where(is_empty, 0.0, counted).sum(1), lse
