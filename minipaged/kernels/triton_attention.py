@@ -14,7 +14,7 @@ from minipaged.kernels.fit import require_contiguous
 from minipaged.kernels.meta import AttentionMeta
 from minipaged.kernels.splits import choose_split_size, num_splits
 from minipaged.kernels.triton_decode import decode_kernel
-from minipaged.kernels.triton_launch import Launch, prepare
+from minipaged.kernels.triton_launch import Launch, on_device, prepare
 from minipaged.kernels.triton_merge import merge_kernel
 from minipaged.kernels.triton_prefill import prefill_kernel
 
@@ -55,11 +55,12 @@ def paged_decode(
     size = _split_size(split_size, num_seqs, longest, launch)
     pieces = num_splits(longest, size)
     parts, part_lse = (out, lse) if pieces == 1 else _room(q, num_seqs, pieces)
-    decode_kernel[(num_seqs, launch.shape.kv_heads, pieces)](
-        launch.q, k_pool, v_pool, tables, meta.seq_lens, meta.query_start_loc,
-        parts, part_lse, launch.scale, size, tables.shape[1],
-        **decode_rows(launch.group), **launch.constants, **launch.options,
-    )  # fmt: skip
+    with on_device(q):
+        decode_kernel[(num_seqs, launch.shape.kv_heads, pieces)](
+            launch.q, k_pool, v_pool, tables, meta.seq_lens, meta.query_start_loc,
+            parts, part_lse, launch.scale, size, tables.shape[1],
+            **decode_rows(launch.group), **launch.constants, **launch.options,
+        )  # fmt: skip
     if pieces > 1:
         merge_splits(parts, part_lse, meta.query_start_loc, out, lse)
     return out, lse
@@ -75,10 +76,11 @@ def merge_splits(
     with LSE -inf.
     """
     _, pieces, heads, dim = parts.shape
-    merge_kernel[(len(query_start_loc) - 1, heads)](
-        parts, part_lse, out, lse, query_start_loc, pieces,
-        **merge_constants(dim), **MERGE_OPTIONS,
-    )  # fmt: skip
+    with on_device(out):
+        merge_kernel[(len(query_start_loc) - 1, heads)](
+            parts, part_lse, out, lse, query_start_loc, pieces,
+            **merge_constants(dim), **MERGE_OPTIONS,
+        )  # fmt: skip
 
 
 def paged_prefill(
@@ -107,11 +109,12 @@ def paged_prefill(
     tile_seq, tile_first = meta.memo[key]
     tables = meta.block_tables.contiguous()
     if len(tile_seq):
-        prefill_kernel[(len(tile_seq), launch.shape.kv_heads)](
-            launch.q, k_pool, v_pool, tables, meta.seq_lens, meta.query_start_loc,
-            tile_seq, tile_first, out, lse, launch.scale, tables.shape[1],
-            **rows, **launch.constants, **launch.options,
-        )  # fmt: skip
+        with on_device(q):
+            prefill_kernel[(len(tile_seq), launch.shape.kv_heads)](
+                launch.q, k_pool, v_pool, tables, meta.seq_lens, meta.query_start_loc,
+                tile_seq, tile_first, out, lse, launch.scale, tables.shape[1],
+                **rows, **launch.constants, **launch.options,
+            )  # fmt: skip
     return out, lse
 
 

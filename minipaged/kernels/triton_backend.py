@@ -20,7 +20,7 @@ from minipaged.kernels.layouts import pool_shape
 from minipaged.kernels.meta import AttentionMeta
 from minipaged.kernels.runs import independent_runs
 from minipaged.kernels.triton_attention import paged_decode, paged_prefill
-from minipaged.kernels.triton_launch import INTERPRETED
+from minipaged.kernels.triton_launch import INTERPRETED, on_device
 from minipaged.kernels.triton_store import copy_kernel, write_kernel
 
 
@@ -59,7 +59,9 @@ def write_kv(k: Tensor, v: Tensor, k_pool: Tensor, v_pool: Tensor, slot_mapping:
     """
     shape = pool_shape(k_pool)
     require_contiguous(v_pool=v_pool)
-    if len(k):
+    if not len(k):
+        return
+    with on_device(k_pool):
         write_kernel[(len(k), shape.kv_heads)](
             k.contiguous(), v.contiguous(), k_pool, v_pool, slot_mapping,
             **pool_constants(shape), **WRITE_OPTIONS,
@@ -98,9 +100,10 @@ def move_blocks(source: Tensor, target: Tensor, pairs: Sequence[tuple[int, int]]
 def _copy(source: Tensor, target: Tensor, sources: Sequence[int], targets: Sequence[int]) -> None:
     numel = source[0].numel()
     ids = torch.tensor([list(sources), list(targets)], device=source.device)
-    copy_kernel[(len(sources), triton.cdiv(numel, COPY_CHUNK))](
-        source, target, ids[0], ids[1], **copy_constants(numel), **COPY_OPTIONS
-    )
+    with on_device(target):
+        copy_kernel[(len(sources), triton.cdiv(numel, COPY_CHUNK))](
+            source, target, ids[0], ids[1], **copy_constants(numel), **COPY_OPTIONS
+        )
 
 
 def require_usable(device: torch.device) -> None:

@@ -16,7 +16,7 @@ import triton.language as tl
 from minipaged.kernels.triton_common import add_tile, find_slots, finish, load_kv
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["split_size", "table_width"])
 def decode_kernel(
     q, k_pool, v_pool, block_tables, seq_lens, query_start_loc, out, lse,
     scale, split_size, table_width,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -24,6 +25,11 @@ one or the other then. About 7 ms per program: to be looked at, not to serve wit
 """
 
 LOG2_E = 1 / math.log(2)
+
+
+def on_device(tensor: Tensor) -> AbstractContextManager[None]:
+    """To launch in: Triton takes the current device, whatever device the tensors are on."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
 
 
 class Launch(NamedTuple):

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_splits"])
 def merge_kernel(
     parts, part_lse, out, lse, query_start_loc, num_splits,
     HEAD_DIM: tl.constexpr, DIM: tl.constexpr,

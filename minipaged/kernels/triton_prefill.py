@@ -17,7 +17,7 @@ import triton.language as tl
 from minipaged.kernels.triton_common import add_tile, find_slots, finish, load_kv
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["table_width"])
 def prefill_kernel(
     q, k_pool, v_pool, block_tables, seq_lens, query_start_loc, tile_seq, tile_first, out, lse,
     scale, table_width,
