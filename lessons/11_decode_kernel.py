@@ -6,9 +6,9 @@
 # runs, and how does that code find its keys?
 #
 # You will write it in Triton, a language for GPU code that looks like Python. Without a GPU Triton
-# can *interpret* it: run it as plain Python, with the same results and slowly. So whether a kernel
-# is right you can find out on any Linux machine; how fast it is, you cannot. Allow 90 minutes with
-# the exercises. You need lessons 03 and 04.
+# can *interpret* it: run it as plain Python, slowly. So on any Linux machine you can find nearly
+# everything that is wrong with a kernel (the end says what not), but not how fast it is. Allow 90
+# minutes with the exercises.
 
 # %%
 import os
@@ -53,13 +53,16 @@ print(total.tolist())
 # %% [markdown]
 # Read it line by line.
 #
+# - `@triton.jit` makes a kernel of the function below it.
 # - `add_rows[(3,)](...)` starts 3 programs: the *grid* of this launch.
 # - `tl.arange(0, SIZE)` is 0, 1, 2, 3: not a loop but a *tile*, four numbers that are handled at
 #   once. Its length must be a power of two, and known when the kernel is compiled: that is what
 #   `tl.constexpr` says.
 # - `a` is a *pointer*: the address of the tensor's first number. The kernel is told neither shape
-#   nor length. `a + places` are four addresses, and `tl.load` fetches what is there.
+#   nor length. `a + places` are four addresses (`a + 1` is the next number, not the next byte), and
+#   `tl.load` fetches what is there.
 # - Where the mask says no, nothing is read or written. The two places behind `total` still are -1.
+#   `tl.load(..., other=0)` sets the tile to 0 there.
 #
 # *Where are the threads?* A GPU consists of some hundred *multiprocessors*, and each works on
 # several programs at a time. Within a program the work is done by *threads* in groups of 32, a
@@ -88,8 +91,10 @@ print("in 32 bits                     ", (entry * 16 * 8 * 128).item())
 # A block has 16 · 8 · 128 = 16,384 numbers, and 131,072 of them are 2 to the 31: one more than 32
 # bits with a sign can hold. Tables are kept in 32 bits, and a product of 32-bit numbers has 32
 # bits. It becomes negative, and the kernel reads far in front of the pool. No exception says so
-# (vLLM #50427 was this). In half precision such a pool has 4 GiB a layer for K alone, which cards
-# of today do hold. So the block's number is made an int64 first, and multiplied then.
+# (vLLM #50427 was this). With numbers of 2 bytes (*half precision*) such a pool has 4 GiB a layer
+# for K alone. K and V of the 32 layers of Llama-3-8B would be 256 GiB; a model that keeps them in a
+# few of its layers gets there with far less. So the block's number is made an int64 first, and
+# multiplied then.
 #
 # **Exercise 11.1** (`exercises/11_decode_kernel.ipynb`) is this address, in two layouts.
 #
@@ -149,19 +154,19 @@ explore(
 
 # %% [markdown]
 # 10 tokens of 8 numbers are 80 numbers, in 10 pieces of 8: between two pieces lies the other head.
-# A block is 4 slots of 16 numbers, and of block 7 only two slots were read. The order in which the
-# blocks come, 5 before 2, the picture cannot show.
+# A block is 4 slots of 16 numbers, and of block 7 only two slots were read.
 #
 # The second layout is the one that vLLM's first kernel used for K: *packed by x*. There x numbers
 # of one token lie side by side, then the same x of the next token: `[block, head, d // x, slot, d %
-# x]`, here with x = 4. Move the slider to it. All of a head's numbers in a block are one piece now.
+# x]`, here with x = 4. Choose it above. All of a head's numbers in a full block are one piece now.
 # What that is good for comes below.
 #
 # ## The loop over tiles
 #
 # Now lesson 04's loop: running maximum, running sum, running mixture. One program serves one query
 # head, and takes a tile of 2 keys in each turn. A tile need not be a block: every key looks its own
-# block up.
+# block up. `tl.sum(x, 1)` adds along axis 1, like `x.sum(1)` in torch, and `tl.max` does likewise;
+# `tl.maximum` takes the larger of two.
 
 
 # %%
@@ -195,7 +200,6 @@ def read_head(
     tl.store(out + numbers, mixture / tl.where(weight_sum > 0, weight_sum, 1.0), mask=in_head)
 
 
-logs = torch.tensor([1.0, 2.0, 4.0, 1.0]).log()
 nan = torch.nan
 keys = torch.tensor([4.0, 1.0, nan, nan, 1.0, 2.0]).log()  # 3 blocks of 2 slots
 values = torch.tensor([2.0, 16.0, nan, nan, 8.0, 4.0])
@@ -219,8 +223,8 @@ print("0 tokens            ", ask(0))
 # *A sequence without keys?* The loop has no turn, the sum is 0, and 0 / 0 would be NaN: so divide
 # by 1 there, and zeros come out (vLLM #57094).
 #
-# *Why not subtract minus infinity from minus infinity?* Every turn has one key at least, so its
-# maximum is a number. Were a turn without keys possible, its exponentials would be NaN.
+# *Is minus infinity never taken from minus infinity?* That would be NaN. But every turn has one key
+# at least, so the new maximum is a number.
 #
 # ## Three kinds of nobody's numbers
 #
@@ -228,15 +232,14 @@ print("0 tokens            ", ask(0))
 # enough to give it the score minus infinity, so that its weight is 0?
 
 # %%
-order = torch.tensor([2, 1], dtype=torch.int32)  # token 2 goes to block 1, whose slots are NaN
-keys[2], values[2] = 0.0, 6.0
+order = torch.tensor([2, 1], dtype=torch.int32)  # token 2 goes to block 1
+keys[2], values[2] = 0.0, 6.0  # into its first slot; the second stays NaN
 print("masked when loaded  ", [round(x, 3) for x in ask(3)])
 print("only scores masked  ", [round(x, 3) for x in ask(3, "scores")])
 
 # %% [markdown]
 # (1 · 8 + 2 · 4 + 1 · 6) / 4 is 5.5. Masking the scores is not enough: 0 · NaN is NaN (lesson 04;
-# vLLM #936). What is not the request's must not be *loaded*: `mask` keeps the load away, and `other`
-# says what stands there instead. Three kinds of places are nobody's:
+# vLLM #936). What is not the request's must not be *loaded*. Three kinds of places are nobody's:
 #
 # - **Slots behind the last token**, and entries of the table behind the last block.
 # - **Numbers behind head_dim.** A tile's side is a power of two. Some models have heads of 80
@@ -248,7 +251,7 @@ print("only scores masked  ", [round(x, 3) for x in ask(3, "scores")])
 #
 # In Llama-3-8B 32 query heads share 8 KV heads, so 4 query heads read the same keys. With a program
 # for each query head, how many bytes of K and V does a context of 2,048 tokens cost in one layer?
-# And with one for each KV head? In half precision a number has 2 bytes.
+# And with one for each KV head? A number has 2 bytes.
 #
 # A token has 8 · 128 · 2 numbers of K and V, so 4,096 bytes: 8 MiB for 2,048 of them. With a
 # program for each query head every byte is loaded four times, 32 MiB. Let the programs count:
@@ -273,10 +276,11 @@ for programs, whose in ((32, "query"), (8, "KV")):
 #
 # So a program takes a KV head and all its query heads: they become the rows of a small matrix, and
 # their scores are one product of matrices, `[rows, d]` by `[d, keys]`. That is `tl.dot`, for which
-# a GPU has units of their own. They want sides of at least 16. The group of 4 is *padded* to 16
-# rows, 12 of which compute nothing of use. That wastes arithmetic, which the kernel has to spare:
-# what it waits for is memory. Groups of 3 or 24 go the same way, with 16 and 32 rows. Query head h
-# belongs to KV head h // group: 48 heads over 2 are heads 0 to 23 and 24 to 47 (vLLM #18100).
+# a GPU has units of their own; `tl.trans` turns the tile of keys, `[keys, d]`, over for it. The
+# units want sides of at least 16. The group of 4 is *padded* to 16 rows, 12 of which compute
+# nothing of use. That wastes arithmetic, which the kernel has to spare: what it waits for is
+# memory. Groups of 3 or 24 go the same way, with 16 and 32 rows. Query head h belongs to KV head h
+# // group: 48 heads over 2 are heads 0 to 23 and 24 to 47 (vLLM #18100).
 #
 # > **A claim, recomputed.** *Paging costs the attention kernel 3 to 5 %* (claim C8). No source for
 # > it was found; the PagedAttention paper reports 20 to 26 % more latency for its own kernel than
@@ -286,17 +290,17 @@ for programs, whose in ((32, "query"), (8, "KV")):
 # > That has to be measured, with kernel, layout and card named: `benchmarks/gpu_kernels.py` does it
 # > on a GPU.
 #
-# **Exercise 11.3** is the whole kernel: addresses, tiles, masks and groups. The engine's own is in
-# `minipaged/kernels/triton_decode.py`. It does two things more: it looks up the next tile's blocks
-# while this tile is computed, and it can share a long context among several programs (lesson 12).
+# **Exercise 11.3** is the whole kernel: addresses, tiles, masks and groups. The engine's own also
+# looks up the next tile's blocks while this tile is computed, and can share a long context among
+# several programs (lesson 12).
 #
 # ## Lines and instructions
 #
 # Memory is not read number by number. What travels is a *cache line* of 128 bytes. A warp's widest
 # load takes 16 bytes for each of its 32 threads: 512 bytes, 4 lines if they lie side by side. Do
-# they? Count it for head_dim 128 in half precision: first the bytes of K in one block and head, the
-# *tile* of that block; then what one instruction touches, if in NHD it takes row by row, and packed
-# (x is 8 numbers, 16 bytes) the same 16 bytes of 32 keys.
+# they? Count it for head_dim 128 in half precision: first the bytes of K in one block and head,
+# which is the tile if a kernel takes a block a turn; then what one instruction touches, if in NHD
+# it takes row by row, and packed (x is 8 numbers, 16 bytes) the same 16 bytes of 32 keys.
 
 # %%
 from itertools import pairwise
@@ -323,7 +327,7 @@ def lines_of(places):
 
 
 print("                  a tile            one instruction of 512 bytes")
-print("layout  block     bytes   lines     lines   side by side")
+print("layout  block     bytes   lines     lines   bytes side by side")
 for layout in ("NHD", "packed"):
     for size in (4, 16, 128):
         tile = [byte_of(layout, size, key, b) for key in range(size) for b in range(0, ROW, 16)]
@@ -332,15 +336,14 @@ for layout in ("NHD", "packed"):
         else:
             loads = [byte_of(layout, size, key, 0) for key in range(32)]
         of_tile, (lines, run) = lines_of(tile)[0], lines_of(loads)
-        print(f"{layout:8}{size:5}{16 * len(tile):10,}{of_tile:8}{lines:10}{run:15}")
+        print(f"{layout:8}{size:5}{16 * len(tile):10,}{of_tile:8}{lines:10}{run:21}")
 
 # %% [markdown]
 # > **A claim, recomputed.** *Blocks of 4 tokens cannot fill a memory line of 128 bytes* (claim C9).
 # > The tile of such a block has 1,024 bytes, in 8 lines, all of them full: bytes / 128 is the
-# > number of lines in every row of the table. No line is left part-used. What *one instruction*
-# > touches is another matter: packed, it finds 64 bytes side by side in blocks of 4, so it touches
-# > 8 lines for 512 bytes, and the other half of each is the next instruction's. In NHD block size
-# > does not matter here at all.
+# > number of lines in every row of the table. What *one instruction* touches is another matter:
+# > packed, it finds 64 bytes side by side in blocks of 4, so it touches 8 lines for 512 bytes, and
+# > the other half of each is the next instruction's. In NHD block size does not matter here at all.
 #
 # Packed is the layout for a kernel in which each thread has a key of its own and reads 16 bytes of
 # it. A kernel that loads whole rows, like ours, is as well off with NHD, and newer ones use it.
@@ -351,10 +354,10 @@ for layout in ("NHD", "packed"):
 #
 # An answer of 20 tokens in a block of 128: how much of the block is empty?
 #
-# 108 of 128 slots, 84 %. (*70 %*, one text says: claim C23.) On average a last block lacks between
-# 0 and block_size - 1 tokens, so (block_size - 1) / 2. Does that hold on a workload? Forty
-# requests, and a pool of 8,192 slots, cut into blocks of each size. Counted in every step, over all
-# running requests:
+# 108 of 128 slots, 84 %. (*70 %*, one text says: claim C23.) In a last block 0 to block_size - 1
+# slots are empty; if all are equally likely, (block_size - 1) / 2 on average. Does that hold on a
+# workload? Forty requests, and a pool of 8,192 slots, cut into blocks of each size. Counted in
+# every step, over all running requests:
 
 # %%
 from minipaged.simulate import simulate
@@ -364,7 +367,7 @@ work = list(SyntheticWorkload(40, (20, 400), (10, 120), seed=11).arrivals())
 
 
 def measured(size):
-    """Steps; empty slots a request and their share; bytes of table a request."""
+    """Means over steps and requests: empty slots, their share of all, bytes of a table."""
     trace = simulate(work, block_size=size, num_blocks=8192 // size, max_num_batched_tokens=256)
     empty = held = tables = seen = 0
     for step in trace.steps:
@@ -382,10 +385,9 @@ for size in (1, 4, 16, 32, 128):
     print(f"{size:5}{empty:24.1f}{(size - 1) / 2:18.1f}{share:14.1%}{tables:24.0f}")
 
 # %% [markdown]
-# The mean is (block - 1) / 2 to within 0.1 slots, for blocks of 128 to within 1.5: with lengths as
-# they come, every filling of the last block is about as likely as any other. The table is long for
-# small blocks, and even at block size 1 it is small beside what it points to: 4 bytes a token,
-# where K and V of one layer of Llama-3-8B are 4,096.
+# The mean is (block - 1) / 2 to within 0.1 slots, for blocks of 128 to within 1.5: lengths as they
+# come are about that even. The table is long for small blocks, and even at block size 1 it is small
+# beside what it points to: 4 bytes a token, where K and V of one layer of Llama-3-8B are 4,096.
 #
 # > **A claim, recomputed.** *Blocks of 16 for a 7B model, of 32 from 13B on* (claim C16). Nothing
 # > in this table knows how large the model is. What decides is how long the requests are, and how
@@ -401,18 +403,18 @@ for size in (1, 4, 16, 32, 128):
 # On a GPU no Python runs: the compiler turns the kernel into the card's instructions. It can do so
 # without a card, and what it reports says much about a kernel:
 #
-# - *registers*: the numbers that a thread keeps at hand. 65,536 of them are shared by all threads
-#   of a multiprocessor, so a kernel that takes many runs in few programs at a time.
+# - *registers*: the numbers that a thread keeps at hand. A multiprocessor has a fixed number of
+#   them for all its threads, so a kernel that takes many runs in few programs at a time.
 # - *spills*: what did not fit and goes to slow memory. It should be none.
 # - *shared memory*: where tiles lie that were fetched ahead.
 #
 # `minipaged bench kernels --aot` prints this for the engine's kernels and two kinds of card.
-# Interpreter and compiler cannot share a process; it starts one of its own. So does
-# `minipaged check 11.3 --gpu`, which runs your kernel on a GPU if there is one.
+# Interpreter and compiler cannot share a process; it starts one of its own.
 #
-# What the interpreter cannot show: programs run one after another in it. A program that writes
-# where another one writes gets away with it here, and not there. And what a mask should have kept
-# away is read without complaint. This is why the check fills everything that is nobody's with NaN.
+# Two things the interpreter does not show. It runs one program after another: where two write to
+# the same place the same one is always last, and on a GPU it is any of them. And it takes more of
+# Python than the compiler does. What neither of them reports is a load that a mask should have kept
+# away. This is why the check fills everything that is nobody's with NaN.
 #
 # ## Where this is in other engines
 #

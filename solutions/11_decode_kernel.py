@@ -12,9 +12,7 @@ import os
 
 from minipaged.course.needs import require_triton
 
-os.environ["TRITON_INTERPRET"] = (
-    "1"  # kernels run as Python on the CPU; set before triton is imported
-)
+os.environ["TRITON_INTERPRET"] = "1"  # run kernels as Python; set before triton is imported
 require_triton()
 
 # %% [markdown]
@@ -29,7 +27,8 @@ require_triton()
 #   d // x, slot, d % x]`.
 # - IndexError if there is no such number: `token`, `head` or `d` is negative or too large. A token
 #   is too large if the table has no block for it.
-# - ValueError if `x` is not 0 and does not divide `head_dim`, or is negative.
+# - ValueError if `x` is not 0 and does not divide `head_dim`, or is negative. (No call is wrong in
+#   both ways.)
 #
 # An example: with the table [2, 0], blocks of 4, 2 KV heads and head_dim 8, number 3 of head 1 of
 # token 5 is at 27, and with x = 4 at 39.
@@ -74,8 +73,8 @@ check("11.1", offset)
 # The keys of the result:
 #
 # - `"run"`: of the bytes that *one* instruction loads of K, how many lie side by side, at most? 32
-#   threads load 16 bytes each. In NHD they take key after key, one row whole before the next;
-#   packed, the same 16 bytes of 32 keys, one key after the other.
+#   threads load 16 bytes each, beginning with a block's first key. In NHD they take key after key,
+#   one row whole before the next; packed, the same 16 bytes of 32 keys, one key after the other.
 # - `"tile"`: bytes of K in one block, of one head.
 # - `"table"`: bytes of all block tables: 4 an entry, and no entry for a block without a token.
 # - `"expected_waste"`: slots that stay empty on average, all requests together, if lengths are as
@@ -131,7 +130,8 @@ def launch(kernel, q, k_pool, v_pool, meta, tile):
     rows, wide = (max(16, 1 << (n - 1).bit_length()) for n in (heads // kv_heads, dim))
     behind = rows * dim + wide  # numbers that are nobody's
     out = q.new_full((q.numel() + behind,), torch.nan)
-    tables = meta.block_tables.int()
+    room = int(meta.seq_lens.max()) + tile  # behind the tables: there a wrong look-up finds block 0
+    tables = torch.nn.functional.pad(meta.block_tables.int(), (0, room, 0, tokens))
     kernel[(tokens, kv_heads)](
         q.contiguous(), k_pool, v_pool, out, tables, seqs.int(), contexts.int(),
         tables.stride(0), dim**-0.5,
@@ -161,13 +161,14 @@ def launch(kernel, q, k_pool, v_pool, meta, tile):
 #   and behind HEAD_DIM begins another head. Read none of it, and write none of it.
 # - A token with context 0 reads zeros.
 # - Keep maximum, sum and mixture in float32. `tl.dot(..., input_precision="ieee")` multiplies
-#   float32 exactly; without it a GPU rounds to some three digits. Both sides of a `tl.dot` must
-#   have one dtype.
+#   float32 as float32; without it a GPU rounds to some three digits first. Both sides of a `tl.dot`
+#   must have one dtype, and `x.to(y.dtype)` converts.
 # - In the interpreter `tl.full` is quicker than `tl.zeros`.
 #
-# What is wrong in a kernel is told with its line, as always. Do not change the launcher. It asks
-# for more memory than the result needs, and raises an IndexError if you have written behind its
-# end.
+# An exception inside the kernel is told with its line in your cell. Do not change the launcher. It
+# asks for more memory than the result needs, and raises an IndexError if you have written behind
+# its end. An address that is far off ends the whole process: save the notebook before you run the
+# check, or run `minipaged check 11.3` in a terminal, which lives on and says so.
 
 # %% exercise="11.3"
 import triton
@@ -237,8 +238,8 @@ check("11.3", paged_decode)
 # - **a** Llama-3-8B, blocks of 16, NHD, table [12, 3, 40]. At which number of the K pool is number
 #   5 of head 2 of token 20? (A number.)
 # - **b** The same in the layout packed by x = 8. (A number.)
-# - **c** Where in the pool does block 196,608 begin, blocks of 16, counted in numbers: as the
-#   kernel finds it if it computes in 32 bits? (A number.)
+# - **c** Llama-3-8B, blocks of 16. At which number of the K pool does block 196,608 begin,
+#   according to a kernel that multiplies in 32 bits? (A number.)
 # - **d** How many bytes of K and V are loaded in one layer for a context of 1,000 tokens, with one
 #   program for each query head; with one for each KV head? (A list of two numbers.)
 # - **e** How many rows has the tile of queries for groups of 3, of 8 and of 24 query heads? (A list

@@ -87,6 +87,7 @@ def test_the_lessons_prose_says_what_its_cells_print():
     assert "block 131,072 begins at number 2147483648" in text
     assert "in 32 bits                      -2147483648" in text
     assert 2**31 * 2 == 4 * 2**30 and "such a pool has 4 GiB a layer for K alone" in said
+    assert 131_072 * 16 * 131_072 == 256 * 2**30 and "would be 256 GiB" in said
     assert "80 numbers, in 10 pieces of 8" in said and "80 numbers in 10 pieces" in text
     assert "4 tokens             [5.0, nan]" in text and "5, as on paper" in said
     assert "0 tokens             [0.0, nan]" in text
@@ -221,7 +222,7 @@ def test_cases_30_to_35_are_visible_cases():
     assert [x != x for x in tail.v_pool.numbers()].count(True) == 2 * (12 - 5)
     empty = list(right["no keys"].numbers())
     assert empty[2:4] == [0.0, 0.0] and all(math.isfinite(x) for x in empty)
-    assert list(right["by block number"].numbers()) == [2.0]
+    assert list(right["by block number"].numbers()) == [2.5]
 
 
 def test_each_wrong_idea_differs_from_the_right_one_in_a_visible_case():
@@ -245,6 +246,18 @@ def test_whatever_comes_back_of_the_far_block_is_explained():
     failure = Failure(case, 3, None, wrapped_around, "")
     assert lesson_11_told.explain(failure) == lesson_11_told.IN_32_BITS
     assert lesson_11_told.picture(case, 3) == "table [131072], context 5"
+
+
+def test_an_exception_is_explained_only_where_the_rule_fits_it():
+    case = lesson_11_kernel.visible()[0]
+    says = {
+        fault: lesson_11_told.explain(Failure(case, 1, None, None, fault))
+        for fault in ("NameError", "AttributeError", "TypeError", "ValueError", "IndexError")
+    }
+    assert says["NameError"] == says["AttributeError"] == ""
+    assert says["ValueError"] == lesson_11_told.INSIDE
+    assert says["TypeError"] == lesson_11_told.ADDRESS + lesson_11_told.INSIDE
+    assert says["IndexError"] == lesson_11_told.BEHIND
 
 
 @in_triton

@@ -155,19 +155,43 @@ def visible() -> list[Case]:
         _case("by hand", by_hand, Asked([2, 0], 5, 1, 3, HAND, 0)),
         _case("by hand, packed", f"{by_hand} x is 4.", Asked([2, 0], 5, 1, 3, HAND, 4)),
         _case("the first of all", "Block 0, slot 0, head 0.", Asked([0], 0, 0, 0, HAND, 0)),
-        _case("a later token", "Token 7 is in block 5.", Asked([9, 5], 7, 1, 6, HAND, 0)),
-        _case("later, packed", "The same, packed by 2.", Asked([9, 5], 7, 1, 6, HAND, 2)),
-        _case("Llama-3-8B", "Token 37, head 3.", Asked([7, 91, 142], 37, 3, 77, LLAMA, 0)),
-        _case("Llama, packed", "The same, x is 8.", Asked([7, 91, 142], 37, 3, 77, LLAMA, 8)),
+        _case(
+            "a later token",
+            "Table [9, 5]: token 7 is in block 5, slot 3.",
+            Asked([9, 5], 7, 1, 6, HAND, 0),
+        ),
+        _case(
+            "later, packed",
+            "Token 7, in block 5, of a pool packed by 2.",
+            Asked([9, 5], 7, 1, 6, HAND, 2),
+        ),
+        _case(
+            "Llama-3-8B",
+            "Llama-3-8B, blocks of 16: token 37, head 3.",
+            Asked([7, 91, 142], 37, 3, 77, LLAMA, 0),
+        ),
+        _case(
+            "Llama, packed",
+            "Llama-3-8B, packed by 8: token 37, head 3.",
+            Asked([7, 91, 142], 37, 3, 77, LLAMA, 8),
+        ),
         _case("block 131,072", far, Asked([131_072], 0, 0, 0, LLAMA, 0)),
         _case("no such token", "2 blocks of 4 have no token 8.", Asked([2, 0], 8, 0, 0, HAND, 0)),
-        _case("token -1", "Nor token -1.", Asked([2, 0], -1, 0, 0, HAND, 0)),
-        _case("no such head", "2 KV heads: 0 and 1.", Asked([2, 0], 0, 2, 0, HAND, 0)),
+        _case("token -1", "There is no token -1.", Asked([2, 0], -1, 0, 0, HAND, 0)),
+        _case("no such head", "2 KV heads: 0 and 1, no 2.", Asked([2, 0], 0, 2, 0, HAND, 0)),
         _case("d too large", "head_dim is 8, so d ends at 7.", Asked([2, 0], 0, 0, 8, HAND, 4)),
-        _case("d negative", "And begins at 0.", Asked([2, 0], 1, 1, -1, HAND, 0)),
-        _case("head negative", "As heads do.", Asked([2, 0], 1, -1, 0, HAND, 0)),
-        _case("x does not divide", "8 numbers in groups of 3.", Asked([2, 0], 0, 0, 0, HAND, 3)),
-        _case("x negative", "Groups of -1.", Asked([2, 0], 0, 0, 0, HAND, -1)),
+        _case("d negative", "d begins at 0: there is no -1.", Asked([2, 0], 1, 1, -1, HAND, 0)),
+        _case(
+            "head negative",
+            "KV heads begin at 0: there is no -1.",
+            Asked([2, 0], 1, -1, 0, HAND, 0),
+        ),
+        _case(
+            "x does not divide",
+            "head_dim is 8, which 3 does not divide.",
+            Asked([2, 0], 0, 0, 0, HAND, 3),
+        ),
+        _case("x negative", "x is -1.", Asked([2, 0], 0, 0, 0, HAND, -1)),
     ]
 
 

@@ -107,7 +107,7 @@ QUESTIONS = (
             ),
             Mistake(220, "This is beside what is used. Asked for is the share of all slots.", 0.1),
         ),
-        "128 - 40 of 128.",
+        "How many of the 128 slots hold no token, and how many in a hundred is that?",
         0.06,
     ),
     Question(

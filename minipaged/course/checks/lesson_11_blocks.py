@@ -241,9 +241,11 @@ def _asked(rng: random.Random, layout: str, k: int) -> Asked:
 def picture(case: Case, number: int) -> str:
     """What one instruction loads, and the requests in blocks."""
     a = Asked(*case.operations[number].args)
-    blocks = ", ".join(f"{n} = {-(-n // a.block_size)} blocks" for n in a.lengths) or "none"
+    blocks = ", ".join(f"{n} in {-(-n // a.block_size)}" for n in a.lengths) or "none"
     row = a.head_dim * a.number_bytes
-    return f"a row of one head: {row} bytes; an instruction: 32 x 16 = 512\nrequests: {blocks}"
+    return (
+        f"a row of one head: {row} bytes; an instruction: 32 x 16 = 512\ntokens in blocks: {blocks}"
+    )
 
 
 def _case(name: str, story: str, asked: Asked) -> Case:

@@ -33,12 +33,12 @@ def _one_program() -> list[Case]:
     return [
         _case(
             "by block number",
-            "Every value is the number of its block, and all scores are 0. The table says [3, 1]: "
-            "the mean is 2.",
-            (4, 4, 1, 1),
-            [(8, [3, 1], 1)],
-            _zeros(16),
-            _numbered(16, 4),
+            "Every value is the number of its block, and all scores are 0. The table says [4, 1]: "
+            "the mean is 2.5.",
+            (9, 4, 1, 1),  # 16 numbers from any slot of the table on are inside the pool
+            [(8, [4, 1], 1)],
+            _zeros(36),
+            _numbered(36, 4),
         ),
         _case(
             "by hand",

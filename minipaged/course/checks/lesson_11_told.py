@@ -1,26 +1,22 @@
 """11.3: what is told about a wrong result, and where the first query's keys lie.
 
-Each wrong idea is lesson 04's plain attention with one thing done in another way: the one that
-gives the learner's numbers is named.
+The wrong idea (lesson_11_ideas.py) that gives the learner's numbers is named.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from minipaged.course import expect
 from minipaged.course.checks.base import Close, Failure
 from minipaged.course.checks.lesson_03_rows import ints
-from minipaged.course.checks.lesson_04_plain import Blocks, Call, Ways, attention, contexts, mean
-from minipaged.course.checks.lesson_04_plain import slots as slots_of
-from minipaged.course.checks.lesson_04_told import running
+from minipaged.course.checks.lesson_04_plain import Call, attention, contexts
+from minipaged.course.checks.lesson_11_ideas import MISTAKES, TILE, Idea
 from minipaged.course.fixture_far import DECOY
 from minipaged.course.plain import Array
 from minipaged.course.script import Case
 
-TILE = 64
 FAR = "far_meta"  # what the meta of a step over a far pool is kept as
 
 
@@ -44,121 +40,6 @@ def right(call: Call) -> Array:
     return attention(call)
 
 
-def tiles(blocks: Blocks) -> Blocks:
-    """The same keys, a list a tile."""
-    keys = [one for block in blocks for one in block]
-    return [keys[start : start + TILE] for start in range(0, len(keys), TILE)]
-
-
-def _padded(blocks: Blocks) -> list[float]:
-    """As if the places of the last tile that have no key held one with score 0 and value 0."""
-    found = tiles(blocks)
-    nothing = (0.0, [0.0] * len(found[0][0][1]))
-    return mean([*found, [nothing] * (TILE - len(found[-1]))])
-
-
-def _as_they_come(old: Callable[[float, float], tuple[float, float]]) -> Ways:
-    return Ways(mean=lambda blocks: running(tiles(blocks), old))
-
-
-def _not_divided(blocks: Blocks) -> list[float]:
-    top = max(score for block in blocks for score, _ in block)
-    total = sum(math.exp(score - top) for block in blocks for score, _ in block)
-    return [number * total for number in mean(blocks)]
-
-
-def _whole(table: Sequence[int], size: int, context: int) -> list[list[int]]:
-    return slots_of(table, size, -(-context // size) * size)
-
-
-Idea = Callable[[Call], Array]
-
-
-def _by(ways: Ways) -> Idea:
-    return lambda call: attention(call, ways)
-
-
-def _first_query(call: Call) -> Array:
-    row = call.q.shape[1] * call.q.shape[2]
-    numbers = list(call.q.numbers())[:row] * call.q.shape[0]
-    return attention(call._replace(q=Array.of(call.q.dtype, call.q.shape, numbers)))
-
-
-def _first_table(call: Call) -> Array:
-    rows, width = call.tables.shape
-    return attention(call._replace(tables=Array.of("int64", (rows, width), _row(call) * rows)))
-
-
-def _row(call: Call) -> list[int]:
-    return ints(call.tables)[: call.tables.shape[1]]
-
-
-# one way a wrong idea, most telling first
-MISTAKES: tuple[tuple[Idea, str], ...] = (
-    (
-        _by(Ways(slots=lambda table, size, n: slots_of(range(len(table)), size, n))),
-        "The table was not asked: these are the first blocks of the pool, whoever they belong to.",
-    ),
-    (
-        _by(Ways(kv_head=lambda h, heads, kv: h % kv)),
-        "The query heads take the KV heads in turn. Those of KV head g are neighbours: g * group "
-        "and the group - 1 behind it.",
-    ),
-    (
-        _by(Ways(kv_head=lambda h, heads, kv: 0)),
-        "All query heads read KV head 0. The second program_id says which one is meant.",
-    ),
-    (
-        _by(Ways(scale=lambda dim: 1.0)),
-        "The scores are not scaled: multiply them by `scale`.",
-    ),
-    (
-        _by(Ways(mean=_padded)),
-        "A tile has places without a key. Their keys were loaded as 0, so their scores are 0, and "
-        "e to the 0 is 1: they count in the sum. Give them the score minus infinity.",
-    ),
-    (
-        _by(Ways(mean=_not_divided)),
-        "The values are weighted, but never divided by the sum of the exponentials.",
-    ),
-    (
-        _by(_as_they_come(lambda top, new: (1.0, 1.0))),
-        "The maximum has risen from one tile to the next, and sum and mixture still count with the "
-        "old one. Multiply both by e to the (old maximum - new one).",
-    ),
-    (
-        _by(_as_they_come(lambda top, new: (math.exp(top - new), 1.0))),
-        "When the maximum rises, the sum is scaled but the mixture of the values is not.",
-    ),
-    (
-        _by(_as_they_come(lambda top, new: (1.0, math.exp(top - new)))),
-        "When the maximum rises, the mixture of the values is scaled but the sum is not.",
-    ),
-    (
-        _by(Ways(mean=lambda blocks: mean(tiles(blocks)[:1]))),
-        "Only the first tile counts: the loop has to go on in steps of TILE up to the context.",
-    ),
-    (
-        _by(Ways(mean=lambda blocks: mean(tiles(blocks)[-1:]))),
-        "Only the last tile counts in the result. What the tiles before it gave is lost.",
-    ),
-    (
-        _by(Ways(context=lambda keys, queries, i: keys)),
-        "A query has read keys behind its own position: take `contexts`, token by token.",
-    ),
-    (
-        _first_query,
-        "Every token was given the query of token 0: the first program_id says which token it is.",
-    ),
-    (
-        _first_table,
-        "Every token was given the first row of the block tables. Its own is `seqs[token]`.",
-    ),
-    (
-        _by(Ways(slots=_whole)),
-        "Slots behind the last key were read as well: compare the keys with the context.",
-    ),
-)
 IN_32_BITS = (
     "The offset has wrapped around: block 131,072 times 16,384 numbers is 2 to the 31, and the "
     "table's entries are int32. Make the block's number an int64 before you multiply it."
@@ -166,7 +47,7 @@ IN_32_BITS = (
 TAIL = (
     "NaN came out, and what nobody wrote to holds NaN. A weight of 0 is not enough: 0 times NaN is "
     "NaN. Load keys and values with a mask: neither slots behind the context nor numbers behind "
-    "HEAD_DIM are to be read."
+    "HEAD_DIM are to be read. If they have one: does every address lead to the key's own slot?"
 )
 NO_KEYS = (
     "Without keys no tile is read, the sum stays 0, and 0 / 0 is NaN, as is minus infinity less "
@@ -181,10 +62,19 @@ BEHIND = (
     "The rows behind the group's heads and the numbers behind HEAD_DIM belong to others. Store "
     "with the mask that the queries were loaded with."
 )
+ADDRESS = (
+    "A pointer is an address: `tl.load(contexts + token)` reads the number there; neither "
+    "`contexts[token]` nor `contexts + token` is that number. If this is not it: "
+)
 INSIDE = (
     "Do the shapes fit? queries [ROWS, DIM], keys and values [TILE, DIM], scores and weights "
     "[ROWS, TILE], maximum and sum [ROWS]. `tl.dot` multiplies [a, b] by [b, c], both of one dtype."
 )
+RAISED = {
+    "IndexError": BEHIND,
+    **dict.fromkeys(("TypeError", "IncompatibleTypeErrorImpl"), ADDRESS + INSIDE),
+    **dict.fromkeys(("ValueError", "AssertionError", "RuntimeError", "CompilationError"), INSIDE),
+}  # a name that does not exist says enough itself
 SHAPE = "paged_decode returns what q looks like: [tokens, heads, head_dim], with the dtype of q."
 RULE = (
     "Each query head reads the keys of its KV head at the positions 0 … context - 1, found through "
@@ -198,7 +88,7 @@ def explain(failure: Failure) -> str:
         return ""
     call, got = call_of(failure.case), failure.got
     if failure.fault:
-        return BEHIND if failure.fault == "IndexError" else INSIDE
+        return RAISED.get(failure.fault, "")
     if type(got) is not Array or (got.dtype, got.shape) != (call.q.dtype, call.q.shape):
         return SHAPE
     numbers = list(got.numbers())
