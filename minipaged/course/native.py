@@ -103,7 +103,7 @@ def _ask(request: dict[str, Any]) -> bytes:
         env[needs.INTERPRET] = "1"
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _START, _PACKAGE_ROOT],
+            [sys.executable, "-P", "-c", _START, _PACKAGE_ROOT],
             input=json.dumps(request).encode(),
             capture_output=True,
             env=env,
@@ -122,11 +122,13 @@ def _ask(request: dict[str, Any]) -> bytes:
 def main() -> None:
     """In the fresh process: read the request, write the answer as the last line."""
     request = json.loads(sys.stdin.buffer.read())
+    # a kernel's own prints come when the process ends, from C: they must not be the last line
+    out = os.dup(1)
+    os.dup2(2, 1)
+    came: dict[str, Any] = {"no GPU": True}
     torch = importlib.import_module("torch")
-    if request["device"] == "cuda" and not torch.cuda.is_available():
-        print(json.dumps({"no GPU": True}))
-        return
-    plain.put_tensors_on(request["device"])
-    came = worker.answer(request["cells"], request["name"], request["scripts"])
-    print()
-    print(json.dumps(came))
+    if request["device"] != "cuda" or torch.cuda.is_available():
+        plain.put_tensors_on(request["device"])
+        came = worker.answer(request["cells"], request["name"], request["scripts"])
+    with os.fdopen(out, "w", encoding="ascii") as file:
+        file.write(json.dumps(came) + "\n")

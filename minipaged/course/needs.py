@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable
 
 INTERPRET = "TRITON_INTERPRET"
-_IMPORTS = re.compile(r"^\s*(?:import|from) triton\b", re.MULTILINE)
+_IMPORTS = re.compile(r"(?:^|;)\s*(?:from\s+triton\b|import\s[^#;\n]*\btriton\b)", re.MULTILINE)
 NO_TRITON = (
     "Triton is not installed, and lessons 11 and 12 write kernels in it. It has wheels for Linux "
     "only: take a Linux machine, WSL on Windows, or a container. No GPU is needed."
@@ -53,12 +53,10 @@ def needed_by(sources: Iterable[str]) -> str | None:
 
 
 def interpret(sources: Iterable[str]) -> None:
-    """Before cells are run in this process: have Triton interpret if they import it and there is
-    no GPU. Without effect once Triton has been imported. Loads torch where they import Triton."""
-    if not needed_by(sources) or "triton" in sys.modules or INTERPRET in os.environ:
-        return
-    if not importlib.import_module("torch").cuda.is_available():
-        os.environ[INTERPRET] = "1"
+    """Before cells are run in this process: have Triton interpret if they import it, as the checks
+    do, on whatever machine. Without effect once Triton has been imported."""
+    if needed_by(sources) and "triton" not in sys.modules:
+        os.environ.setdefault(INTERPRET, "1")
 
 
 def _is_there() -> bool:

@@ -199,7 +199,7 @@ def describe(error: BaseException, *not_learner: str) -> Fault:
     error = wrapped.unwrapped(error)
     kinds = [_kind(cls) for cls in type(error).__mro__ if cls is not object]
     try:
-        message = str(error)[:400]
+        message = wrapped.message_of(error)[:400]
     except BaseException:
         message = "(its message cannot be shown)"
     if isinstance(error, SyntaxError):

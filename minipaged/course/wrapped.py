@@ -32,3 +32,13 @@ def _chain(error: BaseException) -> list[BaseException]:
 def _is_wrapping(error: BaseException) -> bool:
     kind = type(error)
     return kind.__name__ == _WRAPS and kind.__module__.partition(".")[0] == "triton"
+
+
+def message_of(error: BaseException) -> str:
+    """Its text; of what Triton's compiler refuses the reason and the line, which it puts behind up
+    to twelve lines of the kernel."""
+    node, source = getattr(error, "node", None), getattr(error, "src", None)
+    if type(error).__name__ != "CompilationError" or node is None or not isinstance(source, str):
+        return str(error)
+    line = source.splitlines()[node.lineno - 1 : node.lineno]
+    return f"{getattr(error, 'error_message', None) or 'refused'} (at `{''.join(line).strip()}`)"

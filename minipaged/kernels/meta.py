@@ -34,5 +34,6 @@ AttentionFn = Callable[[Tensor, Tensor, Tensor, AttentionMeta], Tensor]
 
 The keys and values of this step's tokens are in the pools already. Query i of a sequence with Q
 queries and S keys stands at position S - Q + i and reads the keys at positions up to its own.
-Query head h reads KV head h // (H / KV). Slots that no token was written to may hold NaN.
+Query head h reads KV head h // (H / KV). Slots that no token was written to may hold NaN. Rows of q
+behind the last query_start_loc are nobody's, and what comes out there means nothing.
 """

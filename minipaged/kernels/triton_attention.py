@@ -10,13 +10,16 @@ from torch import Tensor
 
 from minipaged.kernels.configs import KernelConfig, decode_config, prefill_config
 from minipaged.kernels.constants import MERGE_OPTIONS, decode_rows, merge_constants, prefill_rows
-from minipaged.kernels.fit import require_contiguous
+from minipaged.kernels.fit import require_contiguous, require_like
 from minipaged.kernels.meta import AttentionMeta
 from minipaged.kernels.splits import choose_split_size, num_splits
 from minipaged.kernels.triton_decode import decode_kernel
 from minipaged.kernels.triton_launch import Launch, on_device, prepare
 from minipaged.kernels.triton_merge import merge_kernel
 from minipaged.kernels.triton_prefill import prefill_kernel
+
+MAX_GRID = 65_535
+"""Programs of a launch along its second and third side at most (CUDA)."""
 
 INTERPRETER_SMS = 8
 """Multiprocessors that the rule for splitting assumes where there is no card."""
@@ -46,7 +49,8 @@ def paged_decode(
     """
     launch = prepare(q, k_pool, v_pool, config or decode_config)
     out = torch.empty_like(launch.q) if out is None else out
-    require_contiguous(out=out, query_start_loc=meta.query_start_loc, seq_lens=meta.seq_lens)
+    require_like(out, q)
+    require_contiguous(query_start_loc=meta.query_start_loc, seq_lens=meta.seq_lens)
     lse = q.new_empty(q.shape[:2], dtype=torch.float32)
     tables = meta.block_tables.contiguous()
     num_seqs, longest = len(tables), tables.shape[1] * launch.shape.block_size
@@ -100,7 +104,8 @@ def paged_prefill(
     """
     launch = prepare(q, k_pool, v_pool, config or prefill_config)
     out = torch.empty_like(launch.q) if out is None else out
-    require_contiguous(out=out, query_start_loc=meta.query_start_loc, seq_lens=meta.seq_lens)
+    require_like(out, q)
+    require_contiguous(query_start_loc=meta.query_start_loc, seq_lens=meta.seq_lens)
     lse = q.new_empty(q.shape[:2], dtype=torch.float32)
     rows = prefill_rows(launch.group, launch.config)
     key = ("triton tiles", rows["QUERIES"], min_queries)
@@ -139,6 +144,11 @@ def _split_size(given: int | None, num_seqs: int, longest: int, launch: Launch) 
         return choose_split_size(num_seqs, kv_heads, longest, tile=tile, num_sms=sms)
     if given < 1 or given % tile:
         raise ValueError(f"split_size is {given!r}: give a multiple of the tile of {tile} keys")
+    if num_splits(longest, given) > MAX_GRID:
+        raise ValueError(
+            f"split_size {given} cuts {longest} keys into {num_splits(longest, given)} pieces, and a "
+            f"launch holds {MAX_GRID}: take a larger one"
+        )
     return given
 
 

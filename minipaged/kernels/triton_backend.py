@@ -15,7 +15,7 @@ from minipaged.kernels.constants import (
     copy_constants,
     pool_constants,
 )
-from minipaged.kernels.fit import require_contiguous
+from minipaged.kernels.fit import require_fit, require_same_blocks, require_storable
 from minipaged.kernels.layouts import pool_shape
 from minipaged.kernels.meta import AttentionMeta
 from minipaged.kernels.runs import independent_runs
@@ -30,7 +30,7 @@ class TritonAttention:
     A step of decodes alone takes the decode kernel; one with chunks takes the prefill kernel for
     all, in one launch. split_size: a fixed number of keys per piece; decodes then take the decode
     kernel in every step, so that their results do not depend on the batch, at the cost of a second
-    launch beside chunks.
+    launch beside chunks. A chunk's last bits still depend on whether it has one token or more.
     """
 
     def __init__(self, split_size: int | None = None) -> None:
@@ -58,7 +58,8 @@ def write_kv(k: Tensor, v: Tensor, k_pool: Tensor, v_pool: Tensor, slot_mapping:
     Slots are distinct and inside the pool; the kernel does not look.
     """
     shape = pool_shape(k_pool)
-    require_contiguous(v_pool=v_pool)
+    require_fit(k, shape, k_pool.dtype, v_pool)
+    require_storable(k, v, shape, slot_mapping)
     if not len(k):
         return
     with on_device(k_pool):
@@ -73,6 +74,7 @@ def copy_blocks(pool: Tensor, pairs: Iterable[tuple[int, int]]) -> None:
 
     pool: contiguous [num_blocks, ...]. One launch for pairs that do not touch each other's blocks.
     """
+    require_same_blocks(pool, pool)
     for run in independent_runs(pairs):
         _copy(pool, pool, list(run.values()), list(run))
 
@@ -85,6 +87,7 @@ def move_blocks(source: Tensor, target: Tensor, pairs: Sequence[tuple[int, int]]
     """
     if not pairs:
         return
+    require_same_blocks(source, target)
     sources, targets = (list(ids) for ids in zip(*pairs, strict=True))
     if source.device == target.device:
         _copy(source, target, sources, targets)
@@ -99,10 +102,10 @@ def move_blocks(source: Tensor, target: Tensor, pairs: Sequence[tuple[int, int]]
 
 def _copy(source: Tensor, target: Tensor, sources: Sequence[int], targets: Sequence[int]) -> None:
     numel = source[0].numel()
-    ids = torch.tensor([list(sources), list(targets)], device=source.device)
+    source_ids, target_ids = (torch.tensor(ids, device=source.device) for ids in (sources, targets))
     with on_device(target):
         copy_kernel[(len(sources), triton.cdiv(numel, COPY_CHUNK))](
-            source, target, ids[0], ids[1], **copy_constants(numel), **COPY_OPTIONS
+            source, target, source_ids, target_ids, **copy_constants(numel), **COPY_OPTIONS
         )
 
 
@@ -123,4 +126,16 @@ def require_usable(device: torch.device) -> None:
             f"attention_backend='triton' needs a GPU, and the device is {device}: take "
             "attention_backend='torch', or, to look at the kernels at work, set the environment "
             "variable TRITON_INTERPRET=1 before Python starts (about 7 ms per program)"
+        )
+    if not INTERPRETED and torch.version.hip is None:
+        _require_ampere(device)
+
+
+def _require_ampere(device: torch.device) -> None:
+    major, minor = torch.cuda.get_device_capability(device)
+    if major < 8:
+        name = torch.cuda.get_device_name(device)
+        raise ValueError(
+            f"{name} has compute capability {major}.{minor}, and the kernels are made for 8.0 and "
+            "above (below, their tiles do not fit the registers): take attention_backend='torch'"
         )
