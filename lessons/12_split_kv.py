@@ -61,12 +61,12 @@ print("without the empty piece:", round(careful / sum(weights), 3))
 print("LSE of the whole:       ", round(largest + math.log(sum(weights)), 3), "= ln 7")
 
 # %% [markdown]
-# (2 · 6 + 5 · 3) / 7 = 3.857. The third piece is *empty*. Where would that come from? All
-# sequences are cut into pieces of one size. If one has 16 and its neighbour is short, 15 programs
-# of the neighbour find no key. They say so with an LSE of minus infinity, and what they leave as
-# an output is whatever 0 / 0 gives (case 36, flash-attention #2573). And if a sequence has no keys
-# at all, all its pieces are empty: then the answer is 0 and minus infinity, and nothing may be
-# divided.
+# (2 · 6 + 5 · 3) / 7 = 3.857. The third piece is *empty*. Where would that come from? All sequences
+# are cut into pieces of one size. If one has 16 and its neighbour fits into the first, 15 pieces of
+# the neighbour have no key. Their programs say so with an LSE of minus infinity, and what they
+# leave as an output is whatever 0 / 0 gives (case 36, flash-attention #2573). And if a sequence has
+# no keys at all, all its pieces are empty: then the answer is 0 and minus infinity, and nothing may
+# be divided.
 #
 # **Exercise 12.1** is the kernel that merges. It is the second of two launches: the first writes
 # outputs and LSEs of all pieces in float32, the second reads them.
@@ -90,8 +90,7 @@ print("LSE of the whole:       ", round(largest + math.log(sum(weights)), 3), "=
 #
 # For the 2 sequences above: 264 programs are wanted, there are 16 a piece, so 17 pieces. 256 tiles
 # in 17 pieces are 16 tiles each, rounded up, and with 16 tiles it takes 16 pieces. Guess before
-# you look: at which batch does splitting end? Where is the card not full, and would more pieces
-# help?
+# you look: at which batch does splitting end, and is the card full there?
 
 # %%
 from minipaged.kernels.splits import choose_split_size, num_splits
@@ -124,10 +123,11 @@ explore(
 )
 
 # %% [markdown]
-# From 14 sequences on nothing is split: 112 programs are more than 80 % of 132. With 256 keys
-# nothing is ever split, however empty the card: a piece would be shorter than four tiles. Such a
-# step is over so soon that a second launch costs more than it saves. Where that limit lies on a
-# card is to be measured; the four tiles are a choice.
+# From 14 sequences on nothing is split: 112 programs are more than 80 % of 132. At 14 and 16 some
+# multiprocessors stand by (85 and 97 % are busy); the rule finds that not worth a merge. With 256
+# keys nothing is ever split, however empty the card: a piece would be shorter than four tiles. Such
+# a step is over so soon that a second launch may cost more than it saves. Where that limit lies on
+# a card is to be measured; the four tiles are a choice.
 #
 # ## The same question, other bits
 #
@@ -137,7 +137,8 @@ explore(
 # Alone it was cut into pieces, in the batch it was not. Another order of summation is another
 # rounding (lesson 04), and where two tokens are all but equally likely, the last bit decides. The
 # next cell computes one row twice, alone and as the first of 8 rows, in the interpreter, by the
-# rule and with a fixed `split_size`. The rule takes 8 multiprocessors for the interpreter.
+# rule and with a fixed `split_size`. For the interpreter the rule takes tiles of 32 keys and 8
+# multiprocessors.
 
 # %%
 import torch
@@ -177,8 +178,8 @@ for name, size in (("by the batch", None), ("64 keys a piece", 64)):
 # A fixed *number* of pieces would not do: the longest sequence sets their size.
 #
 # > **A claim, examined once more.** *Paged attention loses not one bit of precision* (claim C18).
-# > How it is split changes the rounding, here in the seventh digit. Both results are equally good;
-# > they are not equal.
+# > How it is split changes the rounding, here in the seventh digit behind the point. Both results
+# > are equally good; they are not equal.
 #
 # What it costs: with a few rows a fixed size fills the card less well, with many it makes pieces
 # that nobody needs. vLLM has such a mode for those who need it (`VLLM_BATCH_INVARIANT=1`), off by
@@ -192,9 +193,11 @@ for name, size in (("by the batch", None), ("64 keys a piece", 64)):
 #
 # Count for Llama-3-8B, one decode of one sequence. Which bytes are read? All weights, once: every
 # layer has matrices for queries, keys, values and output, and three for the *MLP*, the part behind
-# attention; at the end one more matrix gives a score for each of 128,256 tokens. And the keys and
-# values of the context. FLOP: a weight meets each token once, one multiplication and one addition.
-# In attention a query head multiplies 128 numbers for each key, and 128 for its value.
+# attention; at the end one more matrix gives a score for each of 128,256 tokens. (The *table of
+# embeddings*, half a billion numbers more, is left out: it has a row for each token of the
+# vocabulary, and a token reads one row.) And the keys and values of the context; those of the new
+# token are written. FLOP: a weight meets each token once, one multiplication and one addition. In
+# attention a query head multiplies 128 numbers for each key, and 128 for its value.
 
 # %%
 layers, hidden, heads, kv_heads, head_dim, mlp, vocab = 32, 4096, 32, 8, 128, 14_336, 128_256
@@ -234,8 +237,12 @@ for batch in (1, 8, 64, 128, 256):
 #
 # A card computes so many FLOP a second and moves so many bytes a second. The quotient is its
 # *balance*: below that intensity the memory sets the pace, above it the processors. (The rates are
-# those of vendors' data sheets as secondary sources give them, for 16 bit, without sparsity. They
-# are limits; no card reaches them.)
+# those of vendors' data sheets as secondary sources give them, for 16-bit numbers; the doubled
+# ones, for matrices that are half zeros, do not count here. They are limits; no card reaches them.)
+#
+# Take the weights alone, so that the intensity is the batch size. What share of its FLOP a second
+# can each card reach at most? An H100 has a balance of 989 / 3.35 = 295 FLOP a byte (both in 10¹² a
+# second); a batch of 64 brings 64, which is 22 %.
 
 # %%
 cards = {  # TFLOP/s, GB/s
@@ -246,23 +253,25 @@ cards = {  # TFLOP/s, GB/s
     "A10": (125, 600),
     "RTX 4090": (165, 1008),
 }
-print("card      FLOP a byte   % of its FLOP/s: batch 1    8   64  128  256")
+print("                 % of its FLOP/s at most, weights alone")
+print("card      FLOP a byte  batch 1    8   64  128  256")
 for name, (tera, giga) in cards.items():
     balance = 1000 * tera / giga
     shares = [100 * min(1, batch / balance) for batch in (1, 8, 64, 128, 256)]
-    print(f"{name:10}{balance:11.0f}{'':25}", "".join(f"{share:5.0f}" for share in shares))
+    print(f"{name:10}{balance:11.0f}{'':4}", "".join(f"{share:5.0f}" for share in shares))
 
 # %% [markdown]
 # > **A claim, recomputed.** *Continuous batching brings decode to 75 to 85 % of the peak FLOP rate
-# > at batch 64 to 128* (claim C7). An H100 balances at 989 / 3.35 = 295 FLOP a byte. With 128
-# > sequences and weights alone there are 128, so at most 128 / 295 = 43 %, and with 64 at most 22
-# > %. With 2,048 keys a sequence the intensity of 128 is 41.7, and the limit 14 %. Such a figure
-# > can mean the share of the *bandwidth*, or a mix with prefill.
+# > at batch 64 to 128* (claim C7). On an H100 it is 22 % at most with 64 sequences, and 128 / 295 =
+# > 43 % with 128, if there were weights alone. With 2,048 keys a sequence the intensity of 128 is
+# > 41.7, and the limit 14 %. Such a figure can mean the share of the *bandwidth*, or a mix with
+# > prefill.
 #
-# The picture is called a *roofline*. Both axes go by factors of two. Each card has a slope, where
-# bytes a second decide, and a flat roof, where FLOP a second do; the dotted lines stand at the
-# intensities of four batches. First guess: what happens to them if the context becomes 8,192? And
-# why do they move when 32 KV heads take the place of 8?
+# The picture is called a *roofline*. Along both axes equal steps are equal factors: each line of
+# the grid is four times the one before. Each card has a slope, where bytes a second decide, and a
+# flat roof, where FLOP a second do; the dotted lines stand at the intensities of four batches.
+# First guess: what happens to them if the context becomes 8,192? And why do they move when 32 KV
+# heads take the place of 8?
 
 
 # %%
@@ -275,6 +284,7 @@ def roofline(context, kv):
     marks = {}
     for batch in (1, 8, 64, 256):
         computed = decode_step(batch, context)[1]
+        # only what is kept grows with `kv`; the weights stay those of 8 KV heads
         moved = 2 * weights + batch * (context + 1) * kv_bytes * kv / kv_heads
         marks[f"batch {batch}"] = computed / moved
     title = f"TFLOP/s at most; {context:,} keys a sequence, {kv} KV heads"
@@ -291,12 +301,12 @@ explore(
 )
 
 # %% [markdown]
-# With long contexts the lines crowd together, far left of every card's bend. They end at the
-# intensity of attention itself. Work that out: a key and its value cost 32 · 4 · 128 = 16,384 FLOP
-# a layer and are 4,096 bytes. That is 4, whatever the batch is. In general, in 16 bit, it is the
-# size of the group: as many FLOP a byte as there are query heads to a KV head. So a larger batch
-# makes better use of the weights and never of the keys; grouped queries do. (That is why they
-# came.)
+# With long contexts the lines crowd together, far left of every card's bend. The longer the
+# context, the nearer all of them come to the intensity of attention itself. Work that out: a key
+# and its value cost 32 · 4 · 128 = 16,384 FLOP a layer and are 4,096 bytes. That is 4, whatever the
+# batch is. In general, in 16 bit, it is the size of the group: as many FLOP a byte as there are
+# query heads to a KV head. So a larger batch makes better use of the weights and never of the keys;
+# grouped queries do. (That is why they came.)
 #
 # *And prefill?* A prompt of 2,048 brings 2,048 tokens that share the weights, and one reading of
 # its keys. Its intensity is above 1,900: on every card of the table the processors decide. That is
@@ -311,8 +321,8 @@ explore(
 #
 # ## A run, step by step
 #
-# Here is an engine with a budget of 512 tokens a step, in blocks of 64. Eight requests arrive at once.
-# The picture shows step 8, in which the last chunk of a prompt runs beside decodes.
+# Here is an engine with a budget of 512 tokens a step, in blocks of 64. Eight requests arrive at
+# once. The picture shows step 8, in which the last chunk of a prompt runs beside decodes.
 
 # %%
 from minipaged.simulate import simulate
@@ -323,8 +333,8 @@ trace = simulate(work, max_num_batched_tokens=512, block_size=64)
 step_through(trace, step=8)
 
 # %% [markdown]
-# What does each step cost? Your `step_cost` counts it if you have written it, else the solution's. In
-# which steps will an H100 be bound by computing?
+# What does each step cost? Your `step_cost` counts it if you have written it, else the solution's.
+# In which steps will an H100 be bound by computing?
 
 # %%
 from minipaged.course.mine import mine
@@ -342,7 +352,7 @@ model = {
 }
 h100 = {"flops": 989e12, "bandwidth": 3350e9}
 
-print("steps    tokens      GB  GFLOP  FLOP a byte  at least ms  bound by")
+print(" step    tokens      GB  GFLOP  FLOP a byte  at least ms  bound by")
 rows = []
 for record in trace.steps:
     pairs = [(one.num_tokens, one.start_position + one.num_tokens) for one in record.work]
@@ -359,11 +369,12 @@ print(
 )
 
 # %% [markdown]
-# Full budgets are bound by computing, steps of decodes by memory. And reading the weights takes
-# 300 of the 327 ms, again in every step, for eight tokens or fewer. A *real* step takes longer:
-# kernels have to be launched, small matrices fill no card, and no rate is reached in full. What
-# the count is good for: a measured time far above it says that something can be mended, and a
-# promise below it is wrong.
+# Full budgets are bound by computing, steps of decodes by memory. So is step 8: the 134 tokens of a
+# prompt in it cost next to nothing, as step 9 shows, which has none. Reading the weights 67 times
+# would by itself take 300 ms, where all takes 327; 58 times they are read for eight tokens or fewer.
+# A *real* step takes longer: kernels have to be launched, small matrices fill no card, and no rate
+# is reached in full. What the count is good for: a measured time far above it says that something
+# can be mended, and a promise below it is wrong.
 #
 # ## One kernel to mend
 #
@@ -387,8 +398,7 @@ print(
 # ## Check yourself
 #
 # **Exercise 12.4** asks eight questions: a merge, pieces, bytes, batches and balances. The open
-# question is one that started this course: keys and values lie scattered over the whole memory.
-# Why do such reads still win?
+# question: keys and values lie scattered over the whole memory. Why do such reads still win?
 #
 # ## Next
 #

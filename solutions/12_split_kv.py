@@ -18,7 +18,8 @@ require_triton()
 #
 # The keys of a token were read in pieces. Each piece left what it has read for each query head, and
 # its LSE. Write the body of `merge_kernel`: program (h, t) merges the pieces of query head h of
-# token t. All tensors are contiguous float32; the kernel gets pointers to their first numbers.
+# token t; h is its number along axis 0, t along axis 1. All tensors are contiguous float32; the
+# kernel gets pointers to their first numbers.
 #
 # - `parts` `[tokens, pieces, heads, HEAD_DIM]`: what each piece has read.
 # - `part_lse` `[tokens, pieces, heads]`: its LSE. A piece without keys has the LSE -inf, and what
@@ -30,11 +31,12 @@ require_triton()
 # - `num_pieces` is a number of at least 1. `DIM` is HEAD_DIM rounded up to a power of two, as
 #   `tl.arange` wants it: mask what lies beyond.
 #
-# `merge_pieces` is given: it makes room for the results, full of NaN, and starts a program for
-# each head and token. The check calls it. Two functions are new: `tl.num_programs(0)` is how many
+# `merge_pieces` is given: it makes room for the results, full of NaN, and starts a program for each
+# head and token. The check calls it. Two functions are new: `tl.num_programs(0)` is how many
 # programs there are along axis 0, here the number of heads, and `tl.log` is the natural logarithm.
 # In the interpreter a scalar that was compared (`x > 0`) works in `tl.where` and in `if`; joined
-# with a mask by `&` it does not.
+# with a mask by `&` it does not. Take `tl.exp`, not `math.exp`: the interpreter lets that pass, but
+# it cuts the number to a whole one.
 
 # %% exercise="12.1"
 import triton
@@ -87,9 +89,9 @@ check("12.1", merge_pieces)
 # ## 12.2 The cost of a step
 #
 # Write `step_cost(model, work, card)`. `work` is a list with a pair (queries, context) for each
-# sequence of the step: how many tokens it computes, and how many keys it has when the step is over,
-# those of these tokens included. A decode is (1, context), the whole prompt of 500 is (500, 500).
-# `model` and `card` are dicts as below. The result is a dict with four keys.
+# sequence of the step: how many tokens it computes, at least 1, and how many keys it has when the
+# step is over, those of these tokens included. A decode is (1, context), the whole prompt of 500 is
+# (500, 500). `model` and `card` are dicts as below. The result is a dict with four keys.
 #
 # `"flops"`, two for each multiplication with its addition:
 #
@@ -112,8 +114,8 @@ check("12.1", merge_pieces)
 # `bandwidth` bytes a second, and does both at once. `"bound"`: what takes longer, `"compute"` or
 # `"memory"`; if both take equally long, `"memory"`.
 #
-# A step without work costs 0 in all three. Norms, the table of embeddings and what passes from
-# layer to layer are left out: they are small beside the rest. Plain Python, no torch.
+# A step without work costs 0 in all three, so it is a tie. Norms, the table of embeddings and what
+# passes from layer to layer are left out: they are small beside the rest. Plain Python, no torch.
 
 # %% given=true
 LLAMA_3_8B = {
@@ -288,7 +290,7 @@ check("12.3", split_attention)
 # - **a.** Three pieces have read 2, 6 and 7, and their LSEs are ln 3, 0 and -inf. What is the
 #   output of all together?
 # - **b.** A batch of 4 sequences, 8 KV heads, a card of 132 multiprocessors. What is the smallest
-#   number of pieces a sequence with which there are two programs for each multiprocessor?
+#   number of pieces a sequence with which there are at least two programs for each multiprocessor?
 # - **c.** One token, 32 query heads of head_dim 128, 8 pieces, all in float32. How many KiB do the
 #   pieces write and the merge read, together, in one layer? (A KiB has 1,024 bytes.)
 # - **d.** An L40S computes 362 TFLOP/s and moves 864 GB/s. Count the weights alone, two bytes each.
@@ -297,7 +299,7 @@ check("12.3", split_attention)
 #   how many per cent of the peak FLOP/s does it reach? One decimal.
 # - **f.** Llama-3-8B: 32 query heads, 8 KV heads, head_dim 128, two bytes a number. How many FLOP
 #   a byte has attention by itself (queries with keys, weights with values), with one sequence and
-#   with 64? A list of two numbers.
+#   with 64? A list of two ints.
 # - **g.** Which choice of pieces leaves every bit of a row as it is, whatever its neighbours in the
 #   batch are? `"by the batch"`: few sequences, many pieces. `"fixed number"`: the longest sequence
 #   is cut into 8. `"fixed size"`: 256 keys each. `"in float32"`: any pieces, stored in float32.
@@ -374,7 +376,7 @@ def attention(q, k_pool, v_pool, meta):
     return merge_pieces(parts, part_lse)[0]
 
 
-question, few = ["What is EOS?"], SamplingParams(max_tokens=12)
+question, few = ["What is EOS?"], SamplingParams(max_tokens=6)
 
 
 def ask(components):

@@ -147,3 +147,5 @@ def test_teachers_are_told_what_may_be_imported():
     text = (ROOT / "docs/GRADING.md").read_text(encoding="utf-8")
     listed = " ".join(line for line in text.splitlines() if line.startswith("> "))
     assert set(re.findall(r"`(\w+)`", listed)) == guard.PLAIN
+    (with_tensors,) = re.findall(r"and (.*) where an exercise is on tensors", text)
+    assert set(re.findall(r"`(\w+)`", with_tensors)) == guard.TENSORS

@@ -12,6 +12,7 @@ import random
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -337,6 +338,19 @@ def test_other_exceptions_are_not_unwrapped():
         assert describe(error).message == "outside"
 
 
+def test_of_what_the_compiler_refuses_the_reason_is_kept():
+    """Triton puts it behind up to twelve lines of the kernel, and a long message is cut."""
+
+    class CompilationError(Exception):
+        src = "def kernel(x):\n    y = x + [1, 2]"
+        node = types.SimpleNamespace(lineno=2)
+        error_message = "types differ in a loop"
+
+    told = describe(CompilationError("at 1:2:\n" + "a line of the kernel\n" * 40))
+    assert told.message == "types differ in a loop (at `y = x + [1, 2]`)"
+    assert describe(ValueError("plain")).message == "plain"
+
+
 @in_triton
 def test_the_check_on_a_gpu_is_rehearsed_on_the_cpu():
     code = f"""
@@ -356,6 +370,23 @@ print(passed, any("tl.dot(queries, k," in line for line in lines))
     assert (head, passed, has_far) == ("compiled, on cpu: 11.3  your paged_decode", "True", "False")
     assert "16 of 16 passed." in rest
     assert second == "False True"
+
+
+@in_triton
+def test_what_a_kernel_prints_is_not_taken_for_the_answer():
+    """tl.device_print goes through C, whose buffer is written when the process ends."""
+    code = f"""
+from minipaged.course.catalog import catalog
+from minipaged.course.native import check_natively
+cells = {list(cells().items())!r}
+cells = [cell for cell in cells if cell[0] in ("11-given-1", "ex-11-3")]
+noise = "import ctypes as _c" + chr(10) + "_c.CDLL(None).printf(b'pid (0, 0, 0)' + bytes([10]))"
+cells[-1] = (cells[-1][0], cells[-1][1] + chr(10) + noise)
+lines, passed = check_natively(catalog().exercise("11.3"), cells, "cpu")
+print(passed, lines[0])
+"""
+    said = python(code, PYTHONUNBUFFERED="")
+    assert said.strip().startswith("True compiled, on cpu")
 
 
 @in_triton

@@ -128,6 +128,8 @@ def test_the_rule_as_it_is_told():
     assert 13 * 8 < 0.8 * 132 <= 14 * 8
     assert row("12-code-3", "13 ")[0] == 3 and row("12-code-3", "14 ")[0] == 1
     assert row("12-code-3", "2 ") == [16, 100, 12.12]
+    assert says("(85 and 97 % are busy)")
+    assert [row("12-code-3", f"{n} ")[1] for n in (14, 16)] == [84.85, 96.97]
     assert says("With 256 keys nothing is ever split")
     for batch in range(1, 20):
         for sms in (72, 108, 132):
@@ -159,6 +161,7 @@ def test_the_weights_are_those_of_the_model():
     numbers = lesson_12_count.count_bytes(LLAMA, [(0, 0)]) // 2
     norms = 65 * 4096
     assert numbers + 128_256 * 4096 + norms == pytest.approx(8.030e9, rel=1e-4)
+    assert says("half a billion numbers more") and round(128_256 * 4096 / 1e9, 1) == 0.5
 
 
 def test_balances_of_the_cards_and_claim_c7():
@@ -169,7 +172,8 @@ def test_balances_of_the_cards_and_claim_c7():
             assert share == round(100 * min(1, batch * giga / 1000 / tera))
     balance = 989 / 3.35
     assert round(balance) == 295 and says("989 / 3.35 = 295 FLOP a byte")
-    assert says("at most 128 / 295 = 43 %, and with 64 at most 22 %")
+    assert says("a batch of 64 brings 64, which is 22 %")
+    assert says("it is 22 % at most with 64 sequences, and 128 / 295 = 43 % with 128")
     assert (round(12800 / balance), round(6400 / balance)) == (43, 22)
     assert says("the intensity of 128 is 41.7, and the limit 14 %")
     assert round(4170 / balance) == 14
@@ -225,7 +229,12 @@ def test_a_run_is_counted_step_by_step():
     weights = 1e3 * len(costs) * lesson_12_count.count_bytes(LLAMA, [(0, 0)]) / 3350e9
     said = f"{len(costs)} steps, at least {total:.0f} ms; weights alone {weights:.0f} ms"
     assert said in TOLD["12-code-9"]
-    assert says(f"the weights takes {weights:.0f} of the {total:.0f} ms")
+    assert says(f"would by itself take {weights:.0f} ms, where all takes {total:.0f}")
+    few = sum(sum(one.num_tokens for one in record.work) <= 8 for record in trace.steps)
+    assert says(f"Reading the weights {len(costs)} times") and says(f"{few} times they are read")
+    [prompt] = chunks
+    assert says(f"So is step 8: the {prompt} tokens of a prompt")
+    assert costs[8]["seconds"] / costs[9]["seconds"] == pytest.approx(1, abs=2e-3)
 
 
 def test_the_model_answer_of_the_open_question_adds_up():

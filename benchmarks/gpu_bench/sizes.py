@@ -6,9 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_bench.figures import Heads, Key
+from minipaged.kernels import configs
+from minipaged.kernels.configs import KernelConfig
 
-DECODE_KEYS: tuple[Key, ...] = ((128, 2), (64, 2), (256, 2), (128, 4), (256, 4))
-PREFILL_KEYS: tuple[Key, ...] = ((128, 2), (64, 2), (256, 2), (128, 4), (64, 4), (256, 4))
+
+def _in_order(table: dict[Key, KernelConfig]) -> tuple[Key, ...]:
+    """The rows of a table, those first that most models take: 16 bit, head_dim 128."""
+    return tuple(sorted(table, key=lambda key: (key[1], key[0] != 128, key[0])))
+
+
+DECODE_KEYS, PREFILL_KEYS = _in_order(configs._DECODE), _in_order(configs._PREFILL)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ Times = dict[KernelConfig, dict[str, float]]
 def fill(bench: Bench, section: Section) -> None:
     """Time the variants, a row of the table for each row of configs.py, and print its tables."""
     work = [("decode", key) for key in DECODE_KEYS] + [("prefill", key) for key in PREFILL_KEYS]
-    work.sort(key=lambda item: PREFILL_KEYS.index(item[1]))
+    work.sort(key=lambda item: PREFILL_KEYS.index(item[1]) if item[1] in PREFILL_KEYS else 0)
     times: dict[tuple[str, Key], Times] = {item: {} for item in work}
     for whole in (False, True) if bench.sizes.full else (False,):
         for kind, key in work:

@@ -56,7 +56,9 @@ def load_tensors(with_triton: bool) -> None:
     importlib.import_module("torch")
     if with_triton:
         with contextlib.suppress(ImportError):  # no wheel for this system: the cell will say so
+            # the second is what the interpreter imports at its first launch, in every child anew
             importlib.import_module("triton.language")
+            importlib.import_module("triton.experimental.gluon")
 
 
 def _answer_in_turn(request: dict[str, Any], asked: int, file: TextIO) -> None:

@@ -15,8 +15,8 @@ def require_fit(q: Tensor, k: PoolShape, k_dtype: torch.dtype, v_pool: Tensor) -
     """
     if q.dim() != 3 or not k.kv_heads:
         raise ValueError(
-            f"q {list(q.shape)} and k_pool {list(k[:4])}: q must be [tokens, query heads, head_dim], "
-            "and the pools must have at least one KV head"
+            f"q {list(q.shape)} and k_pool {list(k[:4])}: q must be [tokens, query heads, "
+            "head_dim], and the pools must have at least one KV head"
         )
     heads, kv_heads = q.shape[1], k.kv_heads
     if heads % kv_heads:
@@ -37,7 +37,7 @@ def require_fit(q: Tensor, k: PoolShape, k_dtype: torch.dtype, v_pool: Tensor) -
 
 
 def require_storable(k: Tensor, v: Tensor, pool: PoolShape, slot_mapping: Tensor) -> None:
-    """ValueError unless k and v are [T, KV, D] of the pool's KV and D, with a slot for each token."""
+    """ValueError unless k and v are [T, KV, D] of the pool's KV and D, each token with a slot."""
     if not k.shape == v.shape == (len(slot_mapping), pool.kv_heads, pool.head_dim):
         raise ValueError(
             f"k {list(k.shape)}, v {list(v.shape)} and slot_mapping {list(slot_mapping.shape)} do "
@@ -61,8 +61,8 @@ def require_same_blocks(source: Tensor, target: Tensor) -> None:
     if source.shape[1:] != target.shape[1:] or source.dtype != target.dtype:
         raise ValueError(
             f"blocks of {list(source.shape[1:])} {source.dtype} cannot be moved into blocks of "
-            f"{list(target.shape[1:])} {target.dtype}: the pools must be alike but for their number "
-            "of blocks"
+            f"{list(target.shape[1:])} {target.dtype}: the pools must be alike but for their "
+            "number of blocks"
         )
     require_contiguous(source=source, target=target)
 

@@ -31,9 +31,9 @@ def choose_split_size(
 
     longest: keys of the longest sequence. num_sms: multiprocessors of the card.
     The rule: if num_seqs x num_kv_heads programs give 80 % of the multiprocessors one, nothing is
-    split. Else as few pieces as give each multiprocessor two programs (or nearly: a piece is whole
-    tiles), but no more than MAX_SPLITS, and none shorter than MIN_TILES tiles. All sequences get pieces of one size, so a
-    short one beside a long one is a single piece.
+    split. Else as few pieces as give each multiprocessor two programs (or nearly, as a piece is
+    whole tiles), but no more than MAX_SPLITS, and none shorter than MIN_TILES tiles. All sequences
+    get pieces of one size, so a short one beside a long one is a single piece.
     """
     advice = "give the step's batch as it is"
     for name, value in (("num_seqs", num_seqs), ("num_kv_heads", num_kv_heads)):

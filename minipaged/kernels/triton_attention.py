@@ -146,8 +146,8 @@ def _split_size(given: int | None, num_seqs: int, longest: int, launch: Launch) 
         raise ValueError(f"split_size is {given!r}: give a multiple of the tile of {tile} keys")
     if num_splits(longest, given) > MAX_GRID:
         raise ValueError(
-            f"split_size {given} cuts {longest} keys into {num_splits(longest, given)} pieces, and a "
-            f"launch holds {MAX_GRID}: take a larger one"
+            f"split_size {given} cuts {longest} keys into {num_splits(longest, given)} pieces, and "
+            f"a launch holds {MAX_GRID}: take a larger one"
         )
     return given
 

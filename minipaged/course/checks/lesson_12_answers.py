@@ -91,7 +91,9 @@ QUESTIONS = (
             Mistake(0.217, "That is the share. Asked for are per cent.", 0.001),
             Mistake(461, "The other way round: 64 divided by the balance.", 1),
             Mistake(6.5, "64 / 989 mixes FLOP a byte with FLOP a second.", 0.1),
+            Mistake(22, "With one decimal, please.", 0.1),
         ),
+        "The share is the intensity divided by the card's balance.",
         tolerance=0.1,
     ),
     Question(
@@ -113,7 +115,7 @@ QUESTIONS = (
             Mistake([8, 8], "Keys and values are both read."),
             Mistake([1 / 4, 1 / 4], "Query heads compute, KV heads are read: which are more?"),
         ),
-        "A list of two whole numbers.",
+        "A list of two ints: with one sequence, with 64.",
     ),
     Question(
         "g",

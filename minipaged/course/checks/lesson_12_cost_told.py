@@ -24,6 +24,10 @@ FLOPS: tuple[tuple[Ways, str], ...] = (
         "those before it.",
     ),
     (
+        Ways(own=False),
+        "Each query was kept from its own key. It meets that as well as those before it.",
+    ),
+    (
         Ways(per_key=1),
         "Attention multiplies twice for each key: query with key, then weight with value.",
     ),
@@ -108,6 +112,7 @@ RULES = {
 SUM = "The two times were added. They pass at once: the longer of them is what the step takes."
 SHORTER = "That is the shorter of the two times. The step is over when both are done."
 EXCHANGED = "The two words are exchanged: the bound is what takes longer."
+TIE = 'Both take equally long: then the bound is "memory".'
 SHAPE = 'step_cost returns a dict with the keys "flops", "bytes", "seconds" and "bound".'
 
 
@@ -120,13 +125,20 @@ def explain(failure: Failure) -> str:
         return SHAPE
     key, got = failure.operation.args[0], failure.got
     if key == "bound":
-        return EXCHANGED if got in ("compute", "memory") else RULES[key]
+        return _of_bound(cost(model, work, card), card, got)
     if type(got) not in (int, float) or got != got or abs(got) > 1e300:
         return RULES[key]
     if key == "seconds":
         return _of_seconds(cost(model, work, card), card, got)
     count, ideas = (count_flops, FLOPS) if key == "flops" else (count_bytes, BYTES)
     return next((said for ways, said in ideas if _near(count(model, work, ways), got)), RULES[key])
+
+
+def _of_bound(right: dict[str, Any], card: dict[str, float], got: Any) -> str:
+    if got not in ("compute", "memory"):
+        return RULES["bound"]
+    is_tie = right["flops"] / card["flops"] == right["bytes"] / card["bandwidth"]
+    return TIE if is_tie else EXCHANGED
 
 
 def _of_seconds(right: dict[str, Any], card: dict[str, float], got: float) -> str:

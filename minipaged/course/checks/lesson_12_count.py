@@ -19,7 +19,7 @@ class Ways:
     """How each part is counted; what stands here is right.
 
     per_multiplication: FLOP. query, kv, mlp: matrices a layer. wide: numbers in all query heads.
-    output_rows, weights_read: of a step with this work. keys: that a query of a chunk meets.
+    output_rows, weights_read: of a step with this work. causal, own: which keys a query meets.
     per_key: how often head_dim multiplications. kv_both: keys and values. kv_heads: that are
     stored. kv_layers: with keys and values. read, written: tokens of a sequence.
     """
@@ -33,6 +33,7 @@ class Ways:
     output_read: bool = True
     weights_read: str = "step"
     causal: bool = True
+    own: bool = True
     per_key: int = 2
     attention_layers: bool = True
     attention_heads: str = "heads"
@@ -61,7 +62,7 @@ def matrices(model: Model, ways: Ways = RIGHT) -> Iterator[tuple[int, int]]:
 def keys_met(queries: int, context: int, ways: Ways = RIGHT) -> int:
     """By all queries of a sequence together, one query after another."""
     first = context - queries
-    return sum(first + number + 1 if ways.causal else context for number in range(queries))
+    return sum(first + number + ways.own if ways.causal else context for number in range(queries))
 
 
 def count_flops(model: Model, work: Work, ways: Ways = RIGHT) -> int:

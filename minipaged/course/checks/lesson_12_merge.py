@@ -76,15 +76,21 @@ def _empty() -> Iterator[Case]:
 
 def _places() -> Iterator[Case]:
     """Which numbers belong together."""
-    shape = Shape(2, 2, 3, 2)
-    rows = [(token, head) for token in range(2) for _ in range(2) for head in range(3)]
-    ids = [[100.0 * token + 10 * head + d for d in range(2)] for token, head in rows]
+    # never more heads than tokens: program ids that are exchanged stay inside the tensors then
+    shape = Shape(3, 2, 2, 1)
+    rows = [(token, head) for token in range(3) for _ in range(2) for head in range(2)]
     yield _case(
         "by number",
-        "Tokens 0 and 1, heads 0 to 2. What was read is 100 · token + 10 · head, and 1 more in the "
-        "second column; all LSEs are 0.",
+        "Tokens 0 to 2, heads 0 and 1. What was read is 100 · token + 10 · head; all LSEs are 0.",
         shape,
-        [(row, 0.0) for row in ids],
+        [([100.0 * token + 10 * head], 0.0) for token, head in rows],
+    )
+    yield _case(
+        "each row its own",
+        "Two tokens, two heads, two pieces. In each row one LSE is 800 above the other: the second "
+        "piece's, the first's, the first's, the second's.",
+        Shape(2, 2, 2, 1),
+        [([float(k)], lse) for k, lse in enumerate((-800.0, 0, 0, -800.0, 0, -800.0, -800.0, 0))],
     )
     yield _drawn("three columns", "head_dim is 3, so DIM is 4.", Shape(2, 3, 2, 3), seed=5)
 
@@ -96,9 +102,9 @@ def hidden(seed: int) -> list[Case]:
 
 
 def _hidden(rng: random.Random, k: int) -> Case:
-    tokens, pieces, heads = rng.choice(((2, 3, 1), (1, 2, 2), (1, 4, 1), (2, 2, 1)))
+    tokens, pieces, heads = rng.choice(((2, 3, 1), (1, 4, 1), (2, 2, 1)))
     if k < 2:
-        tokens, pieces, heads = 2, 2, 2
+        tokens, pieces, heads = 3 - k, 2, 2
     shape = Shape(tokens, pieces, heads, (3, 5, 1, 2, 6)[k])
     height = (0.0, 2000.0, -2000.0, 0.0)[k % 4]
     return _drawn("hidden", "Another shape.", shape, seed=rng.random(), height=height, empty=k % 3)

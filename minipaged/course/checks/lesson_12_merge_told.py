@@ -146,7 +146,8 @@ VANISHED = (
 )
 HEADS = (
     "Rows were mixed up. The numbers of token t, piece s and head h begin at ((t · pieces + s) · "
-    "heads + h) · HEAD_DIM in `parts`, and its LSE is number (t · pieces + s) · heads + h."
+    "heads + h) · HEAD_DIM in `parts`, and its LSE is number (t · pieces + s) · heads + h. "
+    "tl.program_id(0) is the head, tl.program_id(1) the token."
 )
 BEYOND = (
     "Numbers of a neighbouring row came in, or went out. DIM is a power of two and may be larger "
@@ -154,8 +155,8 @@ BEYOND = (
 )
 INSIDE = (
     "An operation in the kernel failed. tl.load and tl.store take a pointer, a mask and (load) "
-    "`other`. In the interpreter a scalar that was compared cannot be joined with a mask by `&`: "
-    "use it in tl.where or in an if."
+    "`other`; a pointer cannot be indexed with [ ]. In the interpreter a scalar that was compared "
+    "cannot be joined with a mask by `&`: use it in tl.where or in an if."
 )
 CHANGED = "merge_pieces returns two tensors, (out, lse), as it was handed out."
 RULE = (

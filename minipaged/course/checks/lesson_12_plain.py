@@ -37,7 +37,7 @@ def attention(call: Call, faults: str = "", softmax: str = "") -> tuple[list[flo
     """Output and LSE of each sequence and head, in order.
 
     faults: letters of FAULTS. softmax: "sum" or "mixture", which is then not scaled when the
-    maximum rises.
+    maximum rises, or "lse", to which the maximum is then not added.
     """
     sequences, heads, dim = call.q.shape
     count = call.num_pieces
@@ -105,7 +105,7 @@ def _read(scored: Scored, call: Call, faults: str, softmax: str) -> Piece:
         mixture = [m + for_mixture * weight * x for m, x in zip(mixture, value, strict=True)]
     if not total > 0:
         return (mixture if "D" in faults else [0.0] * dim), -INF
-    lse = top + (math.log(total) if total < INF else INF)
+    lse = (0.0 if softmax == "lse" else top) + (math.log(total) if total < INF else INF)
     return (mixture if "D" in faults else [m / total for m in mixture]), lse
 
 

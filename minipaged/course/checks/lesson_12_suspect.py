@@ -33,6 +33,7 @@ SAID = {
 }
 SOFTMAX = {
     "sum": "When the maximum rises, the old sum of exponentials is not scaled to the new one.",
+    "lse": "The LSE of a piece lacks the maximum that was subtracted: add it again.",
     "mixture": "When the maximum rises, the old mixture of values is not scaled to the new one.",
 }
 CHANGED = "split_attention returns two tensors, (out, LSE), as it was handed out."
@@ -125,7 +126,7 @@ def hidden(seed: int) -> list[Case]:
 
 
 def _hidden(rng: random.Random, number: int) -> Case:
-    size, kv_heads, group = (2, 4, 1)[number % 3], 1 + number % 2, 1 + (number == 2)
+    size, kv_heads, group = (2, 4, 1)[number % 3], 1 + (number == 3), 1 + (number == 2)
     lengths = [rng.randrange(size + 1, 3 * size + 1) for _ in range(2)]
     if number % 3 == 1:
         lengths.append(0)

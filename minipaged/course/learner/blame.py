@@ -119,7 +119,9 @@ def _reason(error: Exception) -> str:
 
 def _cut(error: BaseException) -> str:
     """Its message; of what the ledger found, the beginning: one mistake breaks much at once."""
-    found = str(error).split("; ") if isinstance(error, InvariantError) else [wrapped.message_of(error)]
+    found = (
+        str(error).split("; ") if isinstance(error, InvariantError) else [wrapped.message_of(error)]
+    )
     more = [f"… and {len(found) - _MAX_FOUND} more"] if len(found) > _MAX_FOUND else []
     return "; ".join(found[:_MAX_FOUND] + more)
 

@@ -1,4 +1,4 @@
-# says: The two words are exchanged
+# says: Both take equally long
 def step_cost(model, work, card):
     dim, layers = model["head_dim"], model["layers"]
     q_cols, kv_cols = model["heads"] * dim, model["kv_heads"] * dim
