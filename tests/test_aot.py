@@ -41,14 +41,16 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess:
 @needs_triton
 @pytest.mark.parametrize("tier", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
 def test_every_shipped_kernel_compiles_to_what_it_should(tier, tmp_path):
-    done = run("-m", "pytest", str(HERE / "aot"), "-q", "-m", tier, TRITON_CACHE_DIR=str(tmp_path))
+    done = run(
+        "-m", "pytest", str(HERE / "aot"), "-q", "-n0", "-m", tier, TRITON_CACHE_DIR=str(tmp_path)
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout.splitlines()[-1]
 
 
 def test_plain_pytest_does_not_collect_them():
     others = f"--ignore-glob={HERE}/test_*"
-    done = run("-m", "pytest", str(HERE), "-q", "--collect-only", others)
+    done = run("-m", "pytest", str(HERE), "-q", "-n0", "--collect-only", others)
     assert "no tests collected" in done.stdout.splitlines()[-1]
 
 

@@ -15,7 +15,11 @@ from minipaged.model.tutor.corpus import REFUSAL, Pair, known, load_pairs, neare
 from minipaged.model.tutor.examples import careless, collate, encode, epochs
 from minipaged.model.tutor.verify import margins, verify
 
-torch.set_num_threads(2)
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """Training takes two; here it would leave them to all tests after it, beside other processes."""
+    monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
 
 
 def write(folder, text, name="a.toml"):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "pytest", str(FOLDER), "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", str(FOLDER), "-q", "-n0", "-p", "no:cacheprovider"]
     environ = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
     return subprocess.run(
         [*command, *arguments], capture_output=True, encoding="utf-8", env=environ
@@ -44,7 +44,7 @@ def test_the_plain_command_does_not_collect_the_folder():
     tests = FOLDER.parent
     flags = ["--collect-only", "-q", f"--ignore-glob={tests / 'test_*.py'}"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", str(tests), *flags, "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", str(tests), "-n0", *flags, "-p", "no:cacheprovider"],
         capture_output=True,
         encoding="utf-8",
     )

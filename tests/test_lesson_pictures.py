@@ -108,7 +108,7 @@ def test_lessons_in_triton_pass_too_in_a_process_of_their_own(stem):
     if why := needs.lacking("triton"):
         pytest.skip(why)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
+        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", __file__],
         env={**os.environ, "LESSON_ALONE": stem},
         capture_output=True,
         text=True,

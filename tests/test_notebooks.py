@@ -30,7 +30,7 @@ def start_nbval(*arguments: str) -> subprocess.Popen[str]:
     """Run nbval in a process of its own."""
     return subprocess.Popen(
         [
-            *(sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "--color=no"),
+            *(sys.executable, "-m", "pytest", "-v", "-n0", "-p", "no:cacheprovider", "--color=no"),
             *("--nbval-current-env", "--nbval-cell-timeout=60"),
             *("--nbval-sanitize-with", "lessons/nbval.cfg", *arguments),
         ],

@@ -10,7 +10,6 @@ from minipaged.kernels import reference
 from minipaged.kernels.meta import AttentionMeta
 from minipaged.kernels.reference import copy_blocks, paged_attention, slots_of, write_kv
 
-torch.set_num_threads(2)
 NAN = float("nan")
 
 

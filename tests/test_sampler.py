@@ -10,8 +10,6 @@ from minipaged.config import SamplingParams
 from minipaged.model.sampler import keep_top_k, keep_top_p, sample, uniform
 from minipaged.plan import SampleSpec
 
-torch.set_num_threads(2)
-
 
 def spec(seed=0, sample_index=0, output_index=0, logprobs=None, **params):
     return SampleSpec(SamplingParams(**params), seed, sample_index, output_index, 1, logprobs)

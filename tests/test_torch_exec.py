@@ -15,7 +15,6 @@ from minipaged.model.llama import LlamaConfig
 from minipaged.model.loader import load_llama
 from minipaged.plan import BlockMove, SampleSpec, ScheduledItem, StepPlan
 
-torch.set_num_threads(2)
 OUTPUTS = 6
 
 
