@@ -18,7 +18,7 @@ from minipaged.model.tutor.verify import margins, verify
 
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch):
-    """Training takes two; here it would leave them to all tests after it, beside other processes."""
+    """Training takes two, and would leave them to all tests after it, beside other processes."""
     monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
 
 

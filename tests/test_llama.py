@@ -11,7 +11,6 @@ from minipaged.model.llama import Llama, Llama3Rope, LlamaConfig
 from minipaged.model.loader import load_llama, save_llama
 from minipaged.model.tutor.verify import dense_causal
 
-
 LLAMA3 = {
     "rope_type": "llama3",
     "rope_theta": 500.0,

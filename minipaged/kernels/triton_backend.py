@@ -15,7 +15,12 @@ from minipaged.kernels.constants import (
     copy_constants,
     pool_constants,
 )
-from minipaged.kernels.fit import require_fit, require_same_blocks, require_storable
+from minipaged.kernels.fit import (
+    require_contiguous,
+    require_fit,
+    require_same_blocks,
+    require_storable,
+)
 from minipaged.kernels.layouts import pool_shape
 from minipaged.kernels.meta import AttentionMeta
 from minipaged.kernels.runs import independent_runs
@@ -58,6 +63,7 @@ def write_kv(k: Tensor, v: Tensor, k_pool: Tensor, v_pool: Tensor, slot_mapping:
     Slots are distinct and inside the pool; the kernel does not look.
     """
     shape = pool_shape(k_pool)
+    require_contiguous(v_pool=v_pool)
     require_fit(k, shape, k_pool.dtype, v_pool)
     require_storable(k, v, shape, slot_mapping)
     if not len(k):
