@@ -7,15 +7,15 @@ from typing import Any
 
 from gpu_bench.figures import Heads, Key
 from minipaged.kernels import configs
-from minipaged.kernels.configs import KernelConfig
 
 
-def _in_order(table: dict[Key, KernelConfig]) -> tuple[Key, ...]:
-    """The rows of a table, those first that most models take: 16 bit, head_dim 128."""
-    return tuple(sorted(table, key=lambda key: (key[1], key[0] != 128, key[0])))
+def turn(key: Key) -> tuple[int, bool, int]:
+    """To sort rows of the tables by: those first that most models take, 16 bit and head_dim 128."""
+    return key[1], key[0] != 128, key[0]
 
 
-DECODE_KEYS, PREFILL_KEYS = _in_order(configs._DECODE), _in_order(configs._PREFILL)
+DECODE_KEYS = tuple(sorted(configs._DECODE, key=turn))
+PREFILL_KEYS = tuple(sorted(configs._PREFILL, key=turn))
 
 
 @dataclass(frozen=True)

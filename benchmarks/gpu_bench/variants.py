@@ -17,7 +17,7 @@ from gpu_bench.batches import meta_of
 from gpu_bench.clocks import Call, first_line
 from gpu_bench.figures import Choice, Heads, Key, choose, neighbours, short_text, table_text
 from gpu_bench.report import Section
-from gpu_bench.sizes import DECODE_KEYS, PREFILL_KEYS
+from gpu_bench.sizes import DECODE_KEYS, PREFILL_KEYS, turn
 from gpu_bench.speed import Bench, decodes
 from minipaged.kernels import configs, triton_attention
 from minipaged.kernels.configs import KernelConfig
@@ -37,7 +37,7 @@ Times = dict[KernelConfig, dict[str, float]]
 def fill(bench: Bench, section: Section) -> None:
     """Time the variants, a row of the table for each row of configs.py, and print its tables."""
     work = [("decode", key) for key in DECODE_KEYS] + [("prefill", key) for key in PREFILL_KEYS]
-    work.sort(key=lambda item: PREFILL_KEYS.index(item[1]) if item[1] in PREFILL_KEYS else 0)
+    work.sort(key=lambda item: turn(item[1]))
     times: dict[tuple[str, Key], Times] = {item: {} for item in work}
     for whole in (False, True) if bench.sizes.full else (False,):
         for kind, key in work:
