@@ -48,10 +48,7 @@ def paged_decode(
     is read once; a piece writes D + 1 float32 numbers a head.
     """
     launch = prepare(q, k_pool, v_pool, config or decode_config)
-    out = torch.empty_like(launch.q) if out is None else out
-    require_like(out, q)
-    require_contiguous(query_start_loc=meta.query_start_loc, seq_lens=meta.seq_lens)
-    lse = q.new_empty(q.shape[:2], dtype=torch.float32)
+    out, lse = _outputs(launch, meta, out)
     tables = meta.block_tables.contiguous()
     num_seqs, longest = len(tables), tables.shape[1] * launch.shape.block_size
     if not num_seqs:
@@ -103,10 +100,7 @@ def paged_prefill(
     as paged_decode. Cost: K and V are read once per tile of queries.
     """
     launch = prepare(q, k_pool, v_pool, config or prefill_config)
-    out = torch.empty_like(launch.q) if out is None else out
-    require_like(out, q)
-    require_contiguous(query_start_loc=meta.query_start_loc, seq_lens=meta.seq_lens)
-    lse = q.new_empty(q.shape[:2], dtype=torch.float32)
+    out, lse = _outputs(launch, meta, out)
     rows = prefill_rows(launch.group, launch.config)
     key = ("triton tiles", rows["QUERIES"], min_queries)
     if key not in meta.memo:
@@ -134,6 +128,15 @@ def query_tiles(query_start_loc: Tensor, size: int, min_queries: int = 1) -> tup
     seq = torch.arange(len(counts), device=counts.device).repeat_interleave(counts)
     first = torch.arange(len(seq), device=seq.device) - (counts.cumsum(0) - counts)[seq]
     return seq, first * size
+
+
+def _outputs(launch: Launch, meta: AttentionMeta, out: Tensor | None) -> tuple[Tensor, Tensor]:
+    """What to write to: out, or a new one, and the LSE. ValueError if a tensor does not fit."""
+    q = launch.q
+    out = torch.empty_like(q) if out is None else out
+    require_like(out, q)
+    require_contiguous(query_start_loc=meta.query_start_loc, seq_lens=meta.seq_lens)
+    return out, q.new_empty(q.shape[:2], dtype=torch.float32)
 
 
 def _split_size(given: int | None, num_seqs: int, longest: int, launch: Launch) -> int:
